@@ -24,7 +24,7 @@ use txn::TxnManager;
 use crate::heap::Heap;
 use crate::heap::bridge;
 use crate::heap::page;
-use crate::heap::prune::{self, Judge, Pruned, Scope};
+use crate::heap::prune::{self, Pruned, Scope, VisibilityHorizon};
 use crate::index::AnyIndex;
 use crate::visibility_map::is_all_visible;
 
@@ -112,29 +112,29 @@ pub fn vacuum(
     heap.state.space.ended.store(0, Relaxed);
     let mut dead = Vec::new();
     let mut held_back = Vec::new();
-    let mut judge = Judge::now(manager);
+    let mut visibility = VisibilityHorizon::now(manager);
     progress.set(Count::BlocksTotal, u64::from(stats.pages));
     progress.set(Count::DeadMax, DEAD_MAX as u64);
     progress.set_phase("scanning heap");
     for block in 0..stats.pages {
         pace.keep()?;
-        let pruned = prune_block(&mut judge, heap, block, indexes.is_empty())?;
+        let pruned = prune_block(&mut visibility, heap, block, indexes.is_empty())?;
         stats.live += u64::from(pruned.live);
         stats.removed += u64::from(pruned.removed);
         stats.kept += u64::from(pruned.kept);
         pruned.held_back.iter().for_each(|held| held.add_to(&mut held_back));
         if pruned.kept > 0 {
-            stats.removed += bridge_block(&mut judge, heap, block, pace)?;
+            stats.removed += bridge_block(&mut visibility, heap, block, pace)?;
         }
         dead.extend(pruned.dead.iter().map(|&offset| TupleId { block, offset }));
         progress.set(Count::BlocksDone, u64::from(block) + 1);
         progress.set(Count::Dead, dead.len() as u64);
         if dead.len() >= DEAD_MAX {
-            free(&mut judge, heap, indexes, &mut dead, pace, progress)?;
+            free(&mut visibility, heap, indexes, &mut dead, pace, progress)?;
             progress.set_phase("scanning heap");
         }
     }
-    free(&mut judge, heap, indexes, &mut dead, pace, progress)?;
+    free(&mut visibility, heap, indexes, &mut dead, pace, progress)?;
     progress.set_phase("cleaning up indexes");
     indexes.iter().try_for_each(|index| index.clean_up(manager))?;
     progress.set(Count::BlocksVacuumed, u64::from(stats.pages));
@@ -171,32 +171,47 @@ pub fn truncate(heap: &Heap) -> Result<u32> {
 }
 
 /// Prunes one page and registers its room.
-fn prune_block(judge: &mut Judge<'_>, heap: &Heap, block: u32, no_indexes: bool) -> Result<Pruned> {
+fn prune_block(
+    visibility: &mut VisibilityHorizon<'_>,
+    heap: &Heap,
+    block: u32,
+    no_indexes: bool,
+) -> Result<Pruned> {
     let all = |_: u16| true;
-    visit(judge, heap, block, if no_indexes { Scope::Free(&all) } else { Scope::Vacuum })
+    visit(visibility, heap, block, if no_indexes { Scope::Free(&all) } else { Scope::Vacuum })
 }
 
 /// Leads the kept versions of a page past what nobody sees.
-fn bridge_block(judge: &mut Judge<'_>, heap: &Heap, block: u32, pace: &mut Pace) -> Result<u64> {
+fn bridge_block(
+    visibility: &mut VisibilityHorizon<'_>,
+    heap: &Heap,
+    block: u32,
+    pace: &mut Pace,
+) -> Result<u64> {
     let from = bridge::leading_on(heap.pin_scan(block)?.read().page());
     let mut passed = 0;
     for offset in from {
         pace.keep()?;
-        passed += u64::from(heap.bridge(judge, TupleId { block, offset })?);
+        passed += u64::from(heap.bridge(visibility, TupleId { block, offset })?);
     }
     Ok(passed)
 }
 
-fn visit(judge: &mut Judge<'_>, heap: &Heap, block: u32, scope: Scope<'_>) -> Result<Pruned> {
+fn visit(
+    visibility: &mut VisibilityHorizon<'_>,
+    heap: &Heap,
+    block: u32,
+    scope: Scope<'_>,
+) -> Result<Pruned> {
     let mut mtr = heap.storage.mtr();
     let target = mtr.add(heap.pin_scan(block)?.write());
     let pruned = if page::is_new(mtr.page(target)) {
         Pruned::default()
     } else {
-        prune::prune(&mut mtr, target, judge, scope)
+        prune::prune(&mut mtr, target, visibility, scope)
     };
     let room = page::room(mtr.page(target));
-    if is_all_visible(mtr.page(target), judge) {
+    if is_all_visible(mtr.page(target), visibility) {
         heap.state.visible.set(block);
     }
     mtr.commit();
@@ -208,7 +223,7 @@ fn visit(judge: &mut Judge<'_>, heap: &Heap, block: u32, scope: Scope<'_>) -> Re
 
 /// Removes the index entries of dead line pointers and then the line pointers. `dead` is in order.
 fn free(
-    judge: &mut Judge<'_>,
+    visibility: &mut VisibilityHorizon<'_>,
     heap: &Heap,
     indexes: &[AnyIndex],
     dead: &mut Vec<TupleId>,
@@ -229,7 +244,7 @@ fn free(
         pace.keep()?;
         // Line pointers that died meanwhile still have index entries: only the known ones go.
         let known = |number: u16| block.iter().any(|row| row.offset == number);
-        visit(judge, heap, block[0].block, Scope::Free(&known))?;
+        visit(visibility, heap, block[0].block, Scope::Free(&known))?;
         progress.set(Count::BlocksVacuumed, u64::from(block[0].block));
     }
     dead.clear();

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use storage::Page;
 
 use crate::heap::page::{self, Line};
-use crate::heap::prune::Judge;
+use crate::heap::prune::VisibilityHorizon;
 
 /// Pages that the first piece covers, as a power of two; each further piece doubles what there is.
 const FIRST_BITS: u32 = 15;
@@ -93,12 +93,12 @@ impl VisibilityMap {
 }
 
 /// Whether everybody sees all rows of a page, and index entries lead to nothing else in it.
-pub(crate) fn is_all_visible(page: &Page, judge: &mut Judge<'_>) -> bool {
+pub(crate) fn is_all_visible(page: &Page, visibility: &mut VisibilityHorizon<'_>) -> bool {
     page::line_count(page) > 0
         && page::lines(page).all(|(_, line)| match line {
             Line::Unused | Line::Redirect(_) => true,
             Line::Dead => false,
-            Line::Normal(offset, _) => judge.is_seen_by_all(page, offset),
+            Line::Normal(offset, _) => visibility.is_seen_by_all(page, offset),
         })
 }
 

@@ -49,7 +49,7 @@ pub struct Taken {
 }
 
 #[derive(Clone, Copy)]
-struct State {
+struct SequenceState {
     value: Value,
     /// Values that may still be handed out without another record…
     covered: i64,
@@ -59,7 +59,7 @@ struct State {
 }
 
 struct Counter {
-    state: SpinLock<State>,
+    state: SpinLock<SequenceState>,
     advance: LwLock<()>,
 }
 
@@ -95,7 +95,7 @@ impl Sequences {
         }
         let pinned = self.storage.pool.pin(PageId::main(RelId(rel), 0))?;
         let value = read(pinned.read().page());
-        let state = State { value, covered: 0, increment: 0, lsn: Lsn::ZERO };
+        let state = SequenceState { value, covered: 0, increment: 0, lsn: Lsn::ZERO };
         let new = Arc::new(Counter {
             state: SpinLock::new(state),
             advance: LwLock::new(WaitEvent::LWLockSequence, ()),
@@ -175,7 +175,7 @@ impl Sequences {
         let page = mtr.latch(PageId::main(RelId(rel), 0))?;
         put(&mut mtr, page, value);
         let lsn = mtr.commit();
-        *counter.state.lock() = State { value, covered: 0, increment: 0, lsn };
+        *counter.state.lock() = SequenceState { value, covered: 0, increment: 0, lsn };
         Ok(lsn)
     }
 

@@ -41,9 +41,9 @@ const REST: usize = 1024;
 pub(crate) type Objects = OrdMap<Id, Arc<Object>>;
 
 /// What the server knows of all sessions' temporary objects.
-pub(crate) struct Shared(Mutex<State>);
+pub(crate) struct Shared(Mutex<SharedTemp>);
 
-struct State {
+struct SharedTemp {
     /// The smallest id that was never used.
     next: u32,
     free: VecDeque<u32>,
@@ -62,7 +62,8 @@ struct Published {
 
 impl Default for Shared {
     fn default() -> Shared {
-        let state = State { next: TEMPORARY, free: VecDeque::new(), sessions: BTreeMap::new() };
+        let state =
+            SharedTemp { next: TEMPORARY, free: VecDeque::new(), sessions: BTreeMap::new() };
         Shared(Mutex::new(WaitEvent::LWLockCatalogSnapshot, state))
     }
 }

@@ -13,7 +13,7 @@ use exec::context::{ExecContext, Outcome};
 use exec::execute::query_plan;
 use exec::modify::Writer;
 use exec::rows;
-use exec::run::{Run, State};
+use exec::run::{ExecState, Run};
 
 /// Names and types of the new table's columns.
 fn columns(query: &Prepared, names: &[String]) -> Result<Vec<Column>> {
@@ -148,7 +148,7 @@ fn fill(cx: &mut ExecContext<'_>, table: &Arc<Table>, query: &Prepared) -> Resul
     let mut writer = Writer::open(table, &[], cx)?;
     let plan = query_plan(query)?;
     let types: Vec<base::Oid> = query.columns.iter().map(|c| c.ty).collect();
-    let mut state = State::new(query);
+    let mut state = ExecState::new(query);
     let (params, snapshot) = (cx.params, cx.snapshot);
     let mut run = Run { cx, prepared: query, params, snapshot, state: &mut state };
     let mut root = exec::ops::build(plan, &mut run)?;

@@ -573,16 +573,16 @@ fn commands(
 /// The kind of object of GRANT and REVOKE.
 fn granted_kind(utility: &Utility) -> String {
     use catalog::AclKind as K;
-    use sql::role::{RoleStatement, Target};
+    use sql::role::{GrantObjects, RoleStatement};
     let Utility::Role(RoleStatement::Grant(grant)) = utility else { return "TABLE".to_owned() };
     let word = match &grant.target {
-        Target::Sequences(_) | Target::AllIn(K::Sequence, _) => "SEQUENCE",
-        Target::Functions(_) | Target::AllIn(K::Function, _) => "FUNCTION",
-        Target::Databases(_) => "DATABASE",
-        Target::Schemas(_) => "SCHEMA",
-        Target::Types(_) => "TYPE",
-        Target::Languages(_) => "LANGUAGE",
-        Target::Tablespaces(_) => "TABLESPACE",
+        GrantObjects::Sequences(_) | GrantObjects::AllIn(K::Sequence, _) => "SEQUENCE",
+        GrantObjects::Functions(_) | GrantObjects::AllIn(K::Function, _) => "FUNCTION",
+        GrantObjects::Databases(_) => "DATABASE",
+        GrantObjects::Schemas(_) => "SCHEMA",
+        GrantObjects::Types(_) => "TYPE",
+        GrantObjects::Languages(_) => "LANGUAGE",
+        GrantObjects::Tablespaces(_) => "TABLESPACE",
         _ => "TABLE",
     };
     word.to_owned()

@@ -11,7 +11,7 @@ use types::{Batch, Datum};
 
 use crate::context::{ExecContext, Outcome, RowSink};
 use crate::ops::{self, Operator};
-use crate::run::{Run, State};
+use crate::run::{ExecState, Run};
 use crate::short;
 use crate::subquery;
 
@@ -40,7 +40,7 @@ pub fn run(
     {
         return Ok(outcome);
     }
-    let mut state = State::new(prepared);
+    let mut state = ExecState::new(prepared);
     let outcome = run_with(prepared, cx, &mut state, sink)?;
     state.tell_trace(prepared, cx.format);
     Ok(outcome)
@@ -50,7 +50,7 @@ pub fn run(
 pub(crate) fn run_with(
     prepared: &Prepared,
     cx: &mut ExecContext<'_>,
-    state: &mut State,
+    state: &mut ExecState,
     sink: &mut dyn RowSink,
 ) -> Result<Outcome> {
     let plan = query_plan(prepared)?;
@@ -82,7 +82,7 @@ pub struct Execution {
     prepared: Arc<Prepared>,
     params: Vec<Datum>,
     snapshot: Snapshot,
-    state: State,
+    state: ExecState,
     root: Box<dyn Operator>,
     /// Rows that were computed but not asked for yet: a batch and how many of it are gone.
     rest: Option<(Batch, usize)>,
@@ -100,7 +100,7 @@ impl Execution {
     /// # Errors
     /// Whatever opening the plan's inputs raises.
     pub fn start(prepared: &Arc<Prepared>, cx: &mut ExecContext<'_>) -> Result<Execution> {
-        let mut state = State::new(prepared);
+        let mut state = ExecState::new(prepared);
         let (params, snapshot) = (cx.params, cx.snapshot);
         let mut run = Run { cx, prepared, params, snapshot, state: &mut state };
         let plan = query_plan(prepared)?;

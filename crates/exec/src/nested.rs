@@ -21,7 +21,7 @@ use types::{Datum, TypeIo};
 use crate::context::{Engine, ExecContext, Outcome, RowSink, TransactionEnd};
 use crate::execute::Execution;
 use crate::routine::SessionRoutines;
-use crate::run::{Run, State};
+use crate::run::{ExecState, Run};
 
 /// Times that a statement is planned anew because definitions change under it.
 pub const ATTEMPTS: usize = 8;
@@ -271,7 +271,7 @@ pub fn value(
     prepared: &Prepared,
     params: &[Datum],
     snapshot: Snapshot,
-    state: &mut State,
+    state: &mut ExecState,
     cx: &mut ExecContext<'_>,
 ) -> Result<Datum> {
     let mut run = Run { cx, prepared, params, snapshot, state };

@@ -18,7 +18,7 @@ use crate::context::{Acting, Engine, ExecContext, Guard, SessionHooks};
 use crate::modify::deferred::Deferred;
 use crate::ops::Measure;
 use crate::routine::SessionRoutines;
-use crate::run::{Run, State};
+use crate::run::{ExecState, Run};
 use crate::session::sequence::SessionSequences;
 use crate::tally::Tally;
 
@@ -112,7 +112,7 @@ impl<'a> Shared<'a> {
             nonatomic: false,
             routines: &mut routines,
         };
-        let mut state = State::new(self.prepared);
+        let mut state = ExecState::new(self.prepared);
         state.slots.clone_from(&self.slots);
         state.started = self.started;
         state.pieces = Some(pieces);

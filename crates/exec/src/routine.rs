@@ -33,7 +33,7 @@ use crate::eval;
 use crate::language::{CallSignature, Language, Routine, TriggerCall, TriggerResult};
 use crate::nested::{self, ATTEMPTS, PlanKey, PlanSlot, PrivatePlans};
 use crate::rows::{self, Row};
-use crate::run::{Run, State};
+use crate::run::{ExecState, Run};
 
 /// How many functions, and plans of its own, a session keeps at hand.
 const KNOWN_MAX: usize = 2000;
@@ -573,7 +573,7 @@ impl SqlRoutine {
         let nothing = Prepared::empty(0);
         let prepared = planned.body.statements.last().map_or(&nothing, |s| s);
         let snapshot = cx.snapshot;
-        let mut state = State::default();
+        let mut state = ExecState::default();
         let mut run = Run { cx, prepared, params: &[], snapshot, state: &mut state };
         let mut out = Vec::with_capacity(rows.len());
         for row in rows {

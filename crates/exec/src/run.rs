@@ -22,12 +22,12 @@ pub struct Run<'r, 'c> {
     /// What it sees.
     pub snapshot: Snapshot,
     /// What changes while it runs.
-    pub state: &'r mut State,
+    pub state: &'r mut ExecState,
 }
 
 /// What changes while a statement runs, apart from the operators' own states.
 #[derive(Default)]
-pub struct State {
+pub struct ExecState {
     /// Values of correlated columns.
     pub slots: Vec<Datum>,
     /// Results of subqueries that are computed once, and operator trees of the others.
@@ -48,10 +48,10 @@ pub struct State {
     pub domains: Vec<(base::Oid, Arc<crate::domain::Rules>)>,
 }
 
-impl State {
+impl ExecState {
     /// For a statement's first run.
-    pub fn new(prepared: &Prepared) -> State {
-        State {
+    pub fn new(prepared: &Prepared) -> ExecState {
+        ExecState {
             slots: vec![Datum::Null; prepared.slots],
             subqueries: prepared.subplans.iter().map(|_| SubqueryState::default()).collect(),
             work_tables: Vec::new(),

@@ -20,10 +20,10 @@ use types::Datum;
 use crate::context::{ExecContext, Outcome, RowSink};
 use crate::eval;
 use crate::modify::pipeline::Changed;
-use crate::modify::{self, References, Target, Touched, Writer};
+use crate::modify::{self, References, Touched, WriteTarget, Writer};
 use crate::ops::index_bounds;
 use crate::rows::Row;
-use crate::run::{Run, State};
+use crate::run::{ExecState, Run};
 use crate::table::{KeyCodec, Projection, TableHandle, Version};
 use crate::tally::Pages;
 
@@ -39,9 +39,9 @@ enum Short {
     /// A point query.
     Select(Point),
     /// INSERT of one row.
-    Insert(Arc<Target>),
+    Insert(Arc<WriteTarget>),
     /// UPDATE or DELETE of one row.
-    Change(Point, Arc<Target>),
+    Change(Point, Arc<WriteTarget>),
 }
 
 /// One row by a unique key.
@@ -129,7 +129,7 @@ fn compile(prepared: &Prepared, cx: &ExecContext<'_>) -> Result<Short> {
     if !table.triggers.is_empty() || table.is_partitioned() || table.bound.is_some() {
         return Ok(Short::No);
     }
-    let open = || Target::open(&modify.table, &modify.indexes, cx).map(Arc::new);
+    let open = || WriteTarget::open(&modify.table, &modify.indexes, cx).map(Arc::new);
     match &modify.action {
         ModifyAction::Insert { input, conflict: None } if one_row(input).is_some() => {
             Ok(Short::Insert(open()?))
@@ -164,7 +164,7 @@ pub fn run(
         return Ok(None);
     }
     let (params, snapshot) = (cx.params, cx.snapshot);
-    let mut state = State::default();
+    let mut state = ExecState::default();
     let mut run = Run { cx, prepared, params, snapshot, state: &mut state };
     let rows = match (short, &plan.node) {
         (Short::Expressions, _) => expressions(plan, &mut run, sink)?,
@@ -271,7 +271,7 @@ fn give_back(
 }
 
 fn insert(
-    target: &Arc<Target>,
+    target: &Arc<WriteTarget>,
     modify: &Modify,
     run: &mut Run<'_, '_>,
     sink: &mut dyn RowSink,
@@ -318,7 +318,7 @@ fn claim(
 
 fn change(
     point: &Point,
-    target: &Arc<Target>,
+    target: &Arc<WriteTarget>,
     modify: &Modify,
     run: &mut Run<'_, '_>,
     sink: &mut dyn RowSink,

@@ -12,7 +12,7 @@ use types::{Batch, Datum};
 
 use crate::context::{ExecContext, RowSink, Values};
 use crate::rows;
-use crate::run::{Run, State};
+use crate::run::{ExecState, Run};
 use crate::security;
 use crate::session::quote_identifier;
 
@@ -193,7 +193,7 @@ pub fn with_run<R>(
     f: impl FnOnce(&mut Run<'_, '_>) -> Result<R>,
 ) -> Result<R> {
     let prepared = plan("SELECT 1", cx)?;
-    let mut state = State::new(&prepared);
+    let mut state = ExecState::new(&prepared);
     let (params, snapshot) = (cx.params, cx.snapshot);
     f(&mut Run { cx, prepared: &prepared, params, snapshot, state: &mut state })
 }

@@ -9,7 +9,7 @@ use types::{Batch, Datum, TypeIo};
 
 use crate::eval;
 use crate::ops::grouping::RowSet;
-use crate::ops::kept::Kept;
+use crate::ops::kept::StoredBatches;
 use crate::ops::{self, Operator};
 use crate::rows::{self, Row};
 use crate::run::Run;
@@ -29,7 +29,7 @@ pub struct SubqueryState {
     /// All rows, when they are read several times.
     rows: Option<Arc<Vec<Batch>>>,
     /// Rows of a WITH query as far as they were asked for, and whether that is all.
-    kept: Kept,
+    kept: StoredBatches,
     ended: bool,
     /// Outer values with which those rows were computed.
     outer: Option<Vec<Datum>>,
@@ -216,7 +216,7 @@ pub fn refresh_kept(number: usize, slots: &[u16], run: &mut Run<'_, '_>) -> Resu
 
 fn forget_kept(number: usize, run: &mut Run<'_, '_>) -> Result<()> {
     let state = &mut run.state.subqueries[number];
-    state.kept = Kept::default();
+    state.kept = StoredBatches::default();
     state.ended = false;
     let Some(mut tree) = state.tree.take() else { return Ok(()) };
     let begun = tree.rescan(&run.prepared.subplans[number], run);

@@ -19,7 +19,7 @@ impl Frame<'_> {
     /// Those of conversion; `22004` for NOT NULL.
     pub fn assign(
         &mut self,
-        target: &Target,
+        target: &Assignable,
         value: Datum,
         ty: Oid,
         cx: &mut ExecContext<'_>,
@@ -330,7 +330,7 @@ impl Frame<'_> {
     /// The check `strict_multi_assignment`.
     fn check_count(
         &mut self,
-        targets: &[Target],
+        targets: &[Assignable],
         row: &Option<Vec<Datum>>,
         shape: &Arc<Shape>,
         cx: &mut ExecContext<'_>,
@@ -372,7 +372,7 @@ impl Frame<'_> {
     /// Those of conversion; `42804` when a strict count differs.
     pub fn move_row(
         &mut self,
-        targets: &[Target],
+        targets: &[Assignable],
         row: Option<Vec<Datum>>,
         shape: &Arc<Shape>,
         cx: &mut ExecContext<'_>,

@@ -142,7 +142,7 @@ impl Frame<'_> {
         &mut self,
         slot: Slot,
         go: &Go,
-        targets: &[Target],
+        targets: &[Assignable],
         cx: &mut ExecContext<'_>,
     ) -> Result<()> {
         let name = self.cursor_name(slot)?;
@@ -188,7 +188,7 @@ impl Frame<'_> {
     pub fn for_cursor(
         &mut self,
         id: LabelId,
-        targets: &[Target],
+        targets: &[Assignable],
         slot: Slot,
         args: &[CodeId],
         body: &[Stmt],
@@ -211,7 +211,7 @@ impl Frame<'_> {
     fn cursor_rounds(
         &mut self,
         id: LabelId,
-        targets: &[Target],
+        targets: &[Assignable],
         slot: Slot,
         body: &[Stmt],
         any: &mut bool,

@@ -7,7 +7,7 @@ use base::{Error, Oid, Result, err};
 use exec::ExecContext;
 use exec::context::RowSink;
 use exec::nested::{self, PlanKey};
-use exec::run::State;
+use exec::run::ExecState;
 use sql::Prepared;
 use sql::embedded::Expression;
 use types::datum::Shape;
@@ -26,7 +26,7 @@ pub struct Frame<'p> {
     pub slots: Vec<Datum>,
     /// Its SQL as last used.
     cache: Vec<Option<Arc<Compiled>>>,
-    state: State,
+    state: ExecState,
     /// The error on its way has this frame's CONTEXT line.
     pub located: bool,
     /// Rows of the last statement.
@@ -58,7 +58,7 @@ impl<'p> Frame<'p> {
             program,
             slots,
             cache: vec![None; program.codes.len()],
-            state: State::default(),
+            state: ExecState::default(),
             located: false,
             row_count: 0,
             result: Datum::Null,
@@ -234,7 +234,7 @@ impl<'p> Frame<'p> {
                     let value = if prepared.subplans.is_empty() {
                         nested::value(expr, prepared, &self.slots, snapshot, &mut self.state, cx)
                     } else {
-                        let mut state = State::new(prepared);
+                        let mut state = ExecState::new(prepared);
                         nested::value(expr, prepared, &self.slots, snapshot, &mut state, cx)
                     };
                     let value = match *reads || *constant {

@@ -679,7 +679,7 @@ impl Parser<'_, '_> {
     }
 
     /// Type and typmod of what a target takes, where that is known before it is run.
-    fn target_type(&self, target: &Target) -> Option<(Oid, i32)> {
+    fn target_type(&self, target: &Assignable) -> Option<(Oid, i32)> {
         let slot = &self.slots[usize::from(target.slot)];
         if slot.kind != SlotKind::Scalar || !target.path.is_empty() {
             return None;

@@ -144,7 +144,7 @@ pub enum What {
 }
 
 /// Something that is assigned to.
-pub struct Target {
+pub struct Assignable {
     /// The variable.
     pub slot: Slot,
     /// The part of it.
@@ -166,7 +166,7 @@ pub struct Into {
     /// STRICT.
     pub strict: bool,
     /// A row or record alone, or scalars.
-    pub targets: Vec<Target>,
+    pub targets: Vec<Assignable>,
 }
 
 /// Where rows come from.
@@ -303,7 +303,7 @@ pub enum StmtKind {
     /// BEGIN … END.
     Block(Block),
     /// `target := value`.
-    Assign(Target, CodeId),
+    Assign(Assignable, CodeId),
     /// IF.
     If(Vec<(CodeId, Vec<Stmt>)>, Vec<Stmt>),
     /// CASE: what is compared and its slot, the arms, ELSE.
@@ -334,7 +334,7 @@ pub enum StmtKind {
         /// To be left by EXIT.
         id: LabelId,
         /// What each row goes to.
-        targets: Vec<Target>,
+        targets: Vec<Assignable>,
         /// The rows.
         source: Source,
         /// Statements.
@@ -345,7 +345,7 @@ pub enum StmtKind {
         /// To be left by EXIT.
         id: LabelId,
         /// What each item goes to.
-        targets: Vec<Target>,
+        targets: Vec<Assignable>,
         /// SLICE.
         slice: u32,
         /// The array.
@@ -379,17 +379,17 @@ pub enum StmtKind {
     /// PERFORM.
     Perform(CodeId),
     /// CALL, with the names of its arguments and the variables that they are.
-    Call(CodeId, Vec<(Option<String>, Option<Target>)>),
+    Call(CodeId, Vec<(Option<String>, Option<Assignable>)>),
     /// DO.
     Do(CodeId),
     /// GET DIAGNOSTICS; `true`: STACKED.
-    GetDiagnostics(bool, Vec<(Diagnostic, Target)>),
+    GetDiagnostics(bool, Vec<(Diagnostic, Assignable)>),
     /// OPEN of a bound cursor.
     Open(Slot, Vec<CodeId>),
     /// OPEN … FOR.
     OpenFor(Slot, Option<bool>, Source),
     /// FETCH.
-    Fetch(Slot, Go, Vec<Target>),
+    Fetch(Slot, Go, Vec<Assignable>),
     /// MOVE.
     Move(Slot, Go),
     /// CLOSE.

@@ -117,7 +117,7 @@ impl Frame<'_> {
     pub fn diagnostics(
         &mut self,
         stacked: bool,
-        items: &[(Diagnostic, Target)],
+        items: &[(Diagnostic, Assignable)],
         cx: &mut ExecContext<'_>,
     ) -> Result<()> {
         let error = self.errors.last().cloned();

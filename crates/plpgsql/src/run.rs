@@ -201,7 +201,7 @@ impl Frame<'_> {
 
     fn assignment(
         &mut self,
-        target: &Target,
+        target: &Assignable,
         code: CodeId,
         cx: &mut ExecContext<'_>,
     ) -> Result<()> {
@@ -421,7 +421,7 @@ impl Frame<'_> {
     fn for_rows(
         &mut self,
         id: LabelId,
-        targets: &[Target],
+        targets: &[Assignable],
         source: &Source,
         body: &[Stmt],
         cx: &mut ExecContext<'_>,
@@ -480,7 +480,7 @@ impl Frame<'_> {
     fn foreach(
         &mut self,
         id: LabelId,
-        targets: &[Target],
+        targets: &[Assignable],
         slice: u32,
         array: CodeId,
         body: &[Stmt],
@@ -803,7 +803,7 @@ impl Frame<'_> {
     fn call(
         &mut self,
         code: CodeId,
-        args: &[(Option<String>, Option<Target>)],
+        args: &[(Option<String>, Option<Assignable>)],
         cx: &mut ExecContext<'_>,
     ) -> Result<()> {
         let compiled = self.query(code, cx)?;
@@ -825,9 +825,9 @@ impl Frame<'_> {
     fn output_targets<'t>(
         &self,
         prepared: &sql::Prepared,
-        args: &'t [(Option<String>, Option<Target>)],
+        args: &'t [(Option<String>, Option<Assignable>)],
         cx: &mut ExecContext<'_>,
-    ) -> Result<Vec<&'t Target>> {
+    ) -> Result<Vec<&'t Assignable>> {
         let view = cx.catalog_tx.view();
         let function = sql::embedded::called(prepared).and_then(|oid| view.function(oid.0));
         let Some(function) = function else { return Ok(Vec::new()) };
@@ -836,7 +836,7 @@ impl Frame<'_> {
             if !matches!(parameter.mode, 'o' | 'b') {
                 continue;
             }
-            let by_name = |(name, _): &&(Option<String>, Option<Target>)| {
+            let by_name = |(name, _): &&(Option<String>, Option<Assignable>)| {
                 name.as_deref() == Some(parameter.name.as_str())
             };
             let given = match args.get(n) {

@@ -240,15 +240,16 @@ impl Job {
     }
 }
 
-static JOBS: Jobs =
-    Jobs { state: SpinLock::new(State { waiting: VecDeque::new(), idle: Vec::new(), workers: 0 }) };
+static JOBS: Jobs = Jobs {
+    state: SpinLock::new(JobQueue { waiting: VecDeque::new(), idle: Vec::new(), workers: 0 }),
+};
 
 /// Calls to be made, and who makes them.
 struct Jobs {
-    state: SpinLock<State>,
+    state: SpinLock<JobQueue>,
 }
 
-struct State {
+struct JobQueue {
     waiting: VecDeque<Job>,
     /// I/O workers that sleep and have not been chosen to wake.
     idle: Vec<TaskRef>,

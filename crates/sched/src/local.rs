@@ -17,7 +17,7 @@ use crate::worker::Worker;
 
 /// See the module. All fields are plain cells: only this thread reads them.
 pub(crate) struct Local {
-    /// The running task; null until the thread first needs one. Kept alive by [`OWN`] on plain
+    /// The running task; null until the thread first needs one. PackedWait alive by [`OWN`] on plain
     /// threads, by the connection on workers.
     pub task: Cell<*const Task>,
     /// Calls of `check_interrupts` until it looks at the clock.

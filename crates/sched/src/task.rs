@@ -16,7 +16,7 @@ use base::{Error, Result, WaitEvent, err};
 use crate::clock::{self, NEVER, now_ns};
 use crate::local::{self, local};
 use crate::memory::Account;
-use crate::observe::{self, Kept, WaitObject, Waiting};
+use crate::observe::{self, PackedWait, WaitObject, Waiting};
 use crate::parking::{Begin, DEAF, PARKED, POLLING, Parking};
 use crate::spin::SpinLock;
 use crate::sys;
@@ -492,7 +492,7 @@ impl Task {
         }
         let duration = now_ns().saturating_sub(began_ns);
         self.add_wait(duration);
-        let kept = Kept {
+        let kept = PackedWait {
             event_began: word - (1 << clock::BITS),
             duration,
             task: self.id,

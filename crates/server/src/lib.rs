@@ -2,7 +2,7 @@
 //! statement. What a statement does is known below.
 //!
 //! ```text
-//!   listener ──accept──▶ session::Session ──(sched: one run at a time)──▶ session::State
+//!   listener ──accept──▶ session::Session ──(sched: one run at a time)──▶ session::SessionState
 //!                                                                          │ wire: decode
 //!                                                                          │ sql: plan cache
 //!                                                                          │ exec: run

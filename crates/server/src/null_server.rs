@@ -18,12 +18,12 @@ const CANNED: i64 = 100;
 
 struct Null {
     task: TaskRef,
-    state: SpinLock<Option<Box<State>>>,
+    state: SpinLock<Option<Box<NullSession>>>,
     /// Open until the worker polls it no more; see [`crate::session::Session`].
     _socket: Arc<Socket>,
 }
 
-struct State {
+struct NullSession {
     socket: Arc<Socket>,
     input: Input,
     out: Output,
@@ -53,7 +53,7 @@ pub fn serve(port: u16, workers: usize) -> Result<()> {
         socket.prepare().map_err(|e| Error::io("prepare a client's socket", &e))?;
         let fd = socket.fd();
         let socket = Arc::new(socket);
-        let state = State {
+        let state = NullSession {
             out: Output::new(socket.clone(), None),
             socket: socket.clone(),
             input: Input::default(),
@@ -89,7 +89,7 @@ impl Source for Null {
     }
 }
 
-impl State {
+impl NullSession {
     fn serve(&mut self, ready: Readiness) -> Result<bool> {
         self.out.send()?;
         loop {

@@ -21,7 +21,7 @@ const SHARDS: usize = 64;
 
 /// What a session does, as `pg_stat_activity.state` says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum SessionActivity {
     /// The start-up packet hasn't come.
     Starting,
     /// Runs a statement.
@@ -34,15 +34,15 @@ pub enum State {
     IdleInFailed,
 }
 
-impl State {
+impl SessionActivity {
     /// The view's word.
     pub fn as_str(self) -> Option<&'static str> {
         match self {
-            State::Starting => None,
-            State::Active => Some("active"),
-            State::Idle => Some("idle"),
-            State::IdleInTransaction => Some("idle in transaction"),
-            State::IdleInFailed => Some("idle in transaction (aborted)"),
+            SessionActivity::Starting => None,
+            SessionActivity::Active => Some("active"),
+            SessionActivity::Idle => Some("idle"),
+            SessionActivity::IdleInTransaction => Some("idle in transaction"),
+            SessionActivity::IdleInFailed => Some("idle in transaction (aborted)"),
         }
     }
 }
@@ -87,7 +87,7 @@ impl std::fmt::Debug for Query {
 #[derive(Clone, Debug)]
 pub struct Activity {
     /// What it does.
-    pub state: State,
+    pub state: SessionActivity,
     /// The user's name.
     pub user: Arc<str>,
     /// The database: name and oid.
@@ -207,7 +207,8 @@ impl Entry {
     fn begin(&self, now: i64, change: impl FnOnce(&mut Query) -> Option<Query>) -> bool {
         self.identify(0);
         let mut activity = self.activity.lock();
-        let waited = std::mem::replace(&mut activity.state, State::Active) != State::Active;
+        let waited = std::mem::replace(&mut activity.state, SessionActivity::Active)
+            != SessionActivity::Active;
         activity.query_start = now;
         if waited {
             activity.state_change = now;
@@ -225,7 +226,7 @@ impl Entry {
     }
 
     /// Notes that a statement is over; `state` is what the session does now.
-    pub fn end_statement(&self, state: State, now: i64) {
+    pub fn end_statement(&self, state: SessionActivity, now: i64) {
         self.task.set_statement(0);
         let mut activity = self.activity.lock();
         (activity.state, activity.state_change) = (state, now);
@@ -293,7 +294,7 @@ impl Registry {
             }
             task.set_pid(pid);
             let activity = Activity {
-                state: State::Starting,
+                state: SessionActivity::Starting,
                 user: Arc::default(),
                 database: (Arc::default(), 0),
                 application: String::new(),

@@ -51,7 +51,7 @@ pub enum RoleOption {
 
 /// What GRANT and REVOKE are about.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Target {
+pub enum GrantObjects {
     /// Tables and sequences.
     Relations(Vec<Name>),
     /// Sequences.
@@ -91,7 +91,7 @@ pub struct Grant {
     /// ALL with columns.
     pub all_columns: Vec<String>,
     /// On what.
-    pub target: Target,
+    pub target: GrantObjects,
     /// To whom or from whom.
     pub grantees: Vec<RoleRef>,
     /// WITH GRANT OPTION; GRANT OPTION FOR.
@@ -196,7 +196,7 @@ impl RoleStatement {
             RoleStatement::Membership { group: true, .. } => "ALTER ROLE",
             RoleStatement::Membership { grant: true, .. } => "GRANT ROLE",
             RoleStatement::Membership { .. } => "REVOKE ROLE",
-            RoleStatement::Grant(Grant { target: Target::Later { .. }, .. }) => {
+            RoleStatement::Grant(Grant { target: GrantObjects::Later { .. }, .. }) => {
                 "ALTER DEFAULT PRIVILEGES"
             }
             RoleStatement::Grant(Grant { grant: true, .. }) => "GRANT",

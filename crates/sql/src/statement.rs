@@ -11,7 +11,7 @@ use crate::bind::copy::BoundCopy;
 use crate::bind::{Binder, ast, inner};
 use crate::logical::{Change, Query};
 use crate::plan::{OutputColumn, Prepared, Statement};
-use crate::planner::{Goal, Planner};
+use crate::planner::{Planner, RequiredProperties};
 use crate::prepare::{Lift, Lifted, PrepareContext};
 use crate::utility::{ExplainFormat, LargeObjectStatement, Name, Utility};
 
@@ -162,7 +162,7 @@ fn plan_query(mut binder: Binder<'_>, query: Query) -> Result<(Prepared, Vec<Lif
     let columns = query.output.clone();
     let cx = binder.cx;
     let (plan, mut prepared) =
-        plan_with(binder, &mut lifted, |p| p.query(query, &Goal::default()))?;
+        plan_with(binder, &mut lifted, |p| p.query(query, &RequiredProperties::default()))?;
     prepared.statement = Statement::Query(plan);
     if !prepared.writes {
         crate::planner::parallel::add_gathers(&mut prepared.statement, cx);

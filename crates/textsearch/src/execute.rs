@@ -194,23 +194,23 @@ pub fn without_stops(query: TsQuery) -> Result<TsQuery> {
 }
 
 /// What is left of a part, and how many places stops took before and behind it.
-struct Kept {
+struct Remaining {
     node: Option<u32>,
     before: i32,
     behind: i32,
 }
 
-fn keep(query: &TsQuery, at: u32, out: &mut crate::query::Builder) -> Result<Kept> {
+fn keep(query: &TsQuery, at: u32, out: &mut crate::query::Builder) -> Result<Remaining> {
     sched::check_stack()?;
-    let none = |places| Kept { node: None, before: places, behind: places };
+    let none = |places| Remaining { node: None, before: places, behind: places };
     Ok(match query.node(at) {
         Node::Value(v) => {
-            Kept { node: Some(out.push(Node::Value(v.clone()))), before: 0, behind: 0 }
+            Remaining { node: Some(out.push(Node::Value(v.clone()))), before: 0, behind: 0 }
         }
         Node::Stop => none(0),
         Node::Not(a) => {
             let kept = keep(query, *a, out)?;
-            Kept { node: kept.node.map(|n| out.push(Node::Not(n))), ..kept }
+            Remaining { node: kept.node.map(|n| out.push(Node::Not(n))), ..kept }
         }
         node @ (Node::And(a, b) | Node::Or(a, b) | Node::Phrase(a, b, _)) => {
             let (left, right) = (keep(query, *a, out)?, keep(query, *b, out)?);
@@ -221,17 +221,19 @@ fn keep(query: &TsQuery, at: u32, out: &mut crate::query::Builder) -> Result<Kep
             match (left.node, right.node, distance) {
                 (None, None, Some(n)) => none(left.before + n + right.before),
                 (None, None, None) => none(left.before.max(right.before)),
-                (Some(_), None, _) => {
-                    Kept { behind: left.behind + distance.map_or(0, |n| n + right.before), ..left }
-                }
-                (None, Some(_), _) => {
-                    Kept { before: right.before + distance.map_or(0, |n| n + left.before), ..right }
-                }
+                (Some(_), None, _) => Remaining {
+                    behind: left.behind + distance.map_or(0, |n| n + right.before),
+                    ..left
+                },
+                (None, Some(_), _) => Remaining {
+                    before: right.before + distance.map_or(0, |n| n + left.before),
+                    ..right
+                },
                 (Some(a), Some(b), Some(n)) => {
                     let n = n + left.behind + right.before;
                     let n = n.clamp(0, i32::from(crate::query::MAX_DISTANCE)) as u16;
                     let node = Some(out.push(Node::Phrase(a, b, n)));
-                    Kept { node, before: left.before, behind: right.behind }
+                    Remaining { node, before: left.before, behind: right.behind }
                 }
                 (Some(a), Some(b), None) => {
                     let joined = match node {
@@ -239,7 +241,7 @@ fn keep(query: &TsQuery, at: u32, out: &mut crate::query::Builder) -> Result<Kep
                         _ => Node::Or(a, b),
                     };
                     let node = Some(out.push(joined));
-                    Kept {
+                    Remaining {
                         node,
                         before: left.before.max(right.before),
                         behind: left.behind.max(right.behind),

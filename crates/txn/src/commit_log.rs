@@ -53,7 +53,7 @@ pub enum XidStatus {
 
 /// A transaction's word, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum XidState {
     /// Not handed out, as far as the log knows.
     Unassigned,
     /// Running for the session in this registry slot.
@@ -69,38 +69,38 @@ pub(crate) enum State {
 const SPECIAL: u64 = 1 << 63;
 const KIND_SHIFT: u32 = 32;
 
-impl State {
+impl XidState {
     fn to_word(self) -> u64 {
         let special = |kind: u64, owner: u32| SPECIAL | kind << KIND_SHIFT | u64::from(owner);
         match self {
-            State::Unassigned => 0,
-            State::Running(owner) => special(0, owner),
-            State::Committing(owner) => special(1, owner),
-            State::Aborted => special(2, 0),
-            State::Committed(Csn(0)) => special(3, 0),
-            State::Committed(csn) => csn.0,
+            XidState::Unassigned => 0,
+            XidState::Running(owner) => special(0, owner),
+            XidState::Committing(owner) => special(1, owner),
+            XidState::Aborted => special(2, 0),
+            XidState::Committed(Csn(0)) => special(3, 0),
+            XidState::Committed(csn) => csn.0,
         }
     }
 
-    fn from_word(word: u64) -> State {
+    fn from_word(word: u64) -> XidState {
         if word == 0 {
-            return State::Unassigned;
+            return XidState::Unassigned;
         }
         if word & SPECIAL == 0 {
-            return State::Committed(Csn(word));
+            return XidState::Committed(Csn(word));
         }
         let owner = word as u32;
         match (word & !SPECIAL) >> KIND_SHIFT {
-            0 => State::Running(owner),
-            1 => State::Committing(owner),
-            2 => State::Aborted,
-            _ => State::Committed(Csn(0)),
+            0 => XidState::Running(owner),
+            1 => XidState::Committing(owner),
+            2 => XidState::Aborted,
+            _ => XidState::Committed(Csn(0)),
         }
     }
 
     /// Whether the outcome is settled.
     pub(crate) fn ended(self) -> bool {
-        matches!(self, State::Aborted | State::Committed(_))
+        matches!(self, XidState::Aborted | XidState::Committed(_))
     }
 }
 
@@ -185,7 +185,7 @@ impl CommitLog {
 
     /// What the log says about a transaction now.
     #[inline]
-    pub(crate) fn get(&self, xid: Xid) -> State {
+    pub(crate) fn get(&self, xid: Xid) -> XidState {
         let chunk = xid.0 >> CHUNK_BITS;
         loop {
             let Some(entry) = self.entry(chunk) else { return self.without_chunk(xid, chunk) };
@@ -197,24 +197,24 @@ impl CommitLog {
             };
             let word = live.words[index(xid)].load(Ordering::Acquire);
             if live.tag.load(Ordering::Acquire) == chunk {
-                return State::from_word(word);
+                return XidState::from_word(word);
             }
         }
     }
 
     /// A chunk without bits: either none of its transactions committed, or it does not exist yet.
     #[cold]
-    fn without_chunk(&self, xid: Xid, chunk: u64) -> State {
+    fn without_chunk(&self, xid: Xid, chunk: u64) -> XidState {
         match xid {
-            Xid::BOOTSTRAP => State::Committed(Csn(0)),
-            _ if chunk < self.chunks.load(Ordering::Acquire) => State::Aborted,
-            _ => State::Unassigned,
+            Xid::BOOTSTRAP => XidState::Committed(Csn(0)),
+            _ if chunk < self.chunks.load(Ordering::Acquire) => XidState::Aborted,
+            _ => XidState::Unassigned,
         }
     }
 
     /// Notes a transaction's state. Its chunk is live, because the transaction has not ended.
     #[inline]
-    pub(crate) fn set(&self, xid: Xid, state: State) {
+    pub(crate) fn set(&self, xid: Xid, state: XidState) {
         let chunk = xid.0 >> CHUNK_BITS;
         let live = self.entry(chunk).and_then(|e| self.live(e.live.load(Ordering::Acquire)));
         let live = live.expect("the chunk of a transaction that has not ended is live");
@@ -231,12 +231,12 @@ impl CommitLog {
         let mut upkeep = self.upkeep.lock();
         while self.chunks.load(Ordering::Acquire) < wanted {
             let chunk = self.chunks.load(Ordering::Acquire);
-            self.make_live(&mut upkeep, chunk, |_| State::Unassigned);
+            self.make_live(&mut upkeep, chunk, |_| XidState::Unassigned);
             self.chunks.store(chunk + 1, Ordering::Release);
         }
     }
 
-    fn make_live(&self, upkeep: &mut Upkeep, chunk: u64, state: impl Fn(Xid) -> State) {
+    fn make_live(&self, upkeep: &mut Upkeep, chunk: u64, state: impl Fn(Xid) -> XidState) {
         let link = upkeep.free.pop().unwrap_or_else(|| {
             upkeep.pooled += 1;
             upkeep.pooled
@@ -296,7 +296,7 @@ impl CommitLog {
             return bits;
         }
         for xid in chunk * CHUNK..(chunk + 1) * CHUNK {
-            if matches!(self.get(Xid(xid)), State::Committed(csn) if csn <= upto) {
+            if matches!(self.get(Xid(xid)), XidState::Committed(csn) if csn <= upto) {
                 bits[index(Xid(xid)) / 64] |= 1 << (xid % 64);
             }
         }
@@ -323,10 +323,10 @@ impl CommitLog {
         let chunk = next.0 >> CHUNK_BITS;
         let old = self.entry(chunk).and_then(|e| e.bits.get());
         self.make_live(&mut upkeep, chunk, |xid| match old {
-            _ if xid >= next => State::Unassigned,
-            _ if xid == Xid::BOOTSTRAP => State::Committed(Csn(0)),
+            _ if xid >= next => XidState::Unassigned,
+            _ if xid == Xid::BOOTSTRAP => XidState::Committed(Csn(0)),
             Some(bits) => from_bits(bits, xid),
-            None => State::Aborted,
+            None => XidState::Aborted,
         });
         upkeep.first_live = chunk;
         self.chunks.store(chunk + 1, Ordering::Release);
@@ -352,10 +352,10 @@ fn store_bits(entry: &Entry, bits: &Bits) {
     }
 }
 
-fn from_bits(bits: &[AtomicU64], xid: Xid) -> State {
+fn from_bits(bits: &[AtomicU64], xid: Xid) -> XidState {
     match bits[index(xid) / 64].load(Ordering::Acquire) >> (xid.0 % 64) & 1 {
-        1 => State::Committed(Csn(0)),
-        _ => State::Aborted,
+        1 => XidState::Committed(Csn(0)),
+        _ => XidState::Aborted,
     }
 }
 
@@ -372,10 +372,10 @@ enum Gathered {
 fn gather(live: &LiveChunk, seen_by_all: Csn) -> Gathered {
     let mut bits = Box::new([0; BIT_WORDS]);
     for (i, word) in live.words.iter().enumerate() {
-        match State::from_word(word.load(Ordering::Acquire)) {
-            State::Committed(csn) if csn <= seen_by_all => bits[i / 64] |= 1 << (i % 64),
-            State::Committed(_) => return Gathered::Young,
-            State::Aborted => {}
+        match XidState::from_word(word.load(Ordering::Acquire)) {
+            XidState::Committed(csn) if csn <= seen_by_all => bits[i / 64] |= 1 << (i % 64),
+            XidState::Committed(_) => return Gathered::Young,
+            XidState::Aborted => {}
             _ => return Gathered::Unfinished,
         }
     }
@@ -389,28 +389,28 @@ mod tests {
     #[test]
     fn a_word_tells_each_state() {
         for state in [
-            State::Unassigned,
-            State::Running(0),
-            State::Running(u32::MAX),
-            State::Committing(7),
-            State::Aborted,
-            State::Committed(Csn(0)),
-            State::Committed(Csn(1 << 62)),
+            XidState::Unassigned,
+            XidState::Running(0),
+            XidState::Running(u32::MAX),
+            XidState::Committing(7),
+            XidState::Aborted,
+            XidState::Committed(Csn(0)),
+            XidState::Committed(Csn(1 << 62)),
         ] {
-            assert_eq!(State::from_word(state.to_word()), state);
+            assert_eq!(XidState::from_word(state.to_word()), state);
         }
     }
 
     #[test]
     fn a_fresh_log_knows_only_the_bootstrap_transaction() {
         let log = CommitLog::new();
-        assert_eq!(log.get(Xid::BOOTSTRAP), State::Committed(Csn(0)));
-        assert_eq!(log.get(Xid(3)), State::Unassigned);
+        assert_eq!(log.get(Xid::BOOTSTRAP), XidState::Committed(Csn(0)));
+        assert_eq!(log.get(Xid(3)), XidState::Unassigned);
         log.restored(Xid(3));
-        assert_eq!(log.get(Xid::BOOTSTRAP), State::Committed(Csn(0)));
-        assert_eq!(log.get(Xid(2)), State::Aborted);
-        assert_eq!(log.get(Xid(3)), State::Unassigned);
-        assert_eq!(log.get(Xid(u64::MAX)), State::Unassigned);
+        assert_eq!(log.get(Xid::BOOTSTRAP), XidState::Committed(Csn(0)));
+        assert_eq!(log.get(Xid(2)), XidState::Aborted);
+        assert_eq!(log.get(Xid(3)), XidState::Unassigned);
+        assert_eq!(log.get(Xid(u64::MAX)), XidState::Unassigned);
     }
 
     #[test]
@@ -420,19 +420,19 @@ mod tests {
         log.extend_to(3 * CHUNK);
         for xid in 3..3 * CHUNK {
             let even = xid % 2 == 0;
-            log.set(Xid(xid), if even { State::Committed(Csn(xid)) } else { State::Aborted });
+            log.set(Xid(xid), if even { XidState::Committed(Csn(xid)) } else { XidState::Aborted });
         }
         assert_eq!(log.reduce(Csn(2 * CHUNK)), 1, "two are seen by all");
         for xid in 3..2 * CHUNK {
             let even = xid % 2 == 0;
-            let expected = if even { State::Committed(Csn(0)) } else { State::Aborted };
+            let expected = if even { XidState::Committed(Csn(0)) } else { XidState::Aborted };
             assert_eq!(log.get(Xid(xid)), expected);
         }
-        assert_eq!(log.get(Xid(2 * CHUNK + 2)), State::Committed(Csn(2 * CHUNK + 2)));
+        assert_eq!(log.get(Xid(2 * CHUNK + 2)), XidState::Committed(Csn(2 * CHUNK + 2)));
         log.extend_to(5 * CHUNK);
         assert_eq!(log.upkeep.lock().pooled, 3, "the two chunks were used again");
-        assert_eq!(log.get(Xid(4 * CHUNK)), State::Unassigned);
-        assert_eq!(log.get(Xid(4)), State::Committed(Csn(0)));
+        assert_eq!(log.get(Xid(4 * CHUNK)), XidState::Unassigned);
+        assert_eq!(log.get(Xid(4)), XidState::Committed(Csn(0)));
     }
 
     #[test]
@@ -441,15 +441,15 @@ mod tests {
         log.restored(Xid(3));
         log.extend_to(4 * CHUNK);
         for xid in 3..3 * CHUNK {
-            log.set(Xid(xid), State::Committed(Csn(xid)));
+            log.set(Xid(xid), XidState::Committed(Csn(xid)));
         }
-        log.set(Xid(CHUNK + 5), State::Running(1));
+        log.set(Xid(CHUNK + 5), XidState::Running(1));
         assert_eq!(log.reduce(Csn(u64::MAX / 2)), 2, "its own and the newest");
-        assert_eq!(log.get(Xid(CHUNK + 6)), State::Committed(Csn(CHUNK + 6)));
-        assert_eq!(log.get(Xid(2 * CHUNK + 6)), State::Committed(Csn(0)));
-        log.set(Xid(CHUNK + 5), State::Aborted);
+        assert_eq!(log.get(Xid(CHUNK + 6)), XidState::Committed(Csn(CHUNK + 6)));
+        assert_eq!(log.get(Xid(2 * CHUNK + 6)), XidState::Committed(Csn(0)));
+        log.set(Xid(CHUNK + 5), XidState::Aborted);
         assert_eq!(log.reduce(Csn(u64::MAX / 2)), 1);
-        assert_eq!(log.get(Xid(CHUNK + 5)), State::Aborted);
+        assert_eq!(log.get(Xid(CHUNK + 5)), XidState::Aborted);
     }
 
     #[test]
@@ -458,11 +458,11 @@ mod tests {
         log.restore_commit(Xid(CHUNK + 5));
         log.restore_commit(Xid(7));
         log.restored(Xid(CHUNK + 10));
-        assert_eq!(log.get(Xid(CHUNK + 5)), State::Committed(Csn(0)));
-        assert_eq!(log.get(Xid(CHUNK + 6)), State::Aborted);
-        assert_eq!(log.get(Xid(7)), State::Committed(Csn(0)));
-        assert_eq!(log.get(Xid(8)), State::Aborted);
-        assert_eq!(log.get(Xid(CHUNK + 10)), State::Unassigned);
+        assert_eq!(log.get(Xid(CHUNK + 5)), XidState::Committed(Csn(0)));
+        assert_eq!(log.get(Xid(CHUNK + 6)), XidState::Aborted);
+        assert_eq!(log.get(Xid(7)), XidState::Committed(Csn(0)));
+        assert_eq!(log.get(Xid(8)), XidState::Aborted);
+        assert_eq!(log.get(Xid(CHUNK + 10)), XidState::Unassigned);
         let bits = log.bits(1, Csn(0));
         assert_eq!(bits.iter().map(|w| w.count_ones()).sum::<u32>(), 1);
     }
@@ -479,8 +479,8 @@ mod tests {
                     let last = log.chunks.load(Ordering::Acquire).saturating_sub(2);
                     for chunk in last.saturating_sub(3)..last {
                         let base = chunk * CHUNK;
-                        assert!(matches!(log.get(Xid(base + 4)), State::Committed(_)));
-                        assert_eq!(log.get(Xid(base + 5)), State::Aborted);
+                        assert!(matches!(log.get(Xid(base + 4)), XidState::Committed(_)));
+                        assert_eq!(log.get(Xid(base + 5)), XidState::Aborted);
                     }
                 }
             });
@@ -488,7 +488,8 @@ mod tests {
                 log.extend_to((chunk + 1) * CHUNK);
                 for xid in (chunk * CHUNK).max(3)..(chunk + 1) * CHUNK {
                     let commit = xid % 2 == 0;
-                    let state = if commit { State::Committed(Csn(xid)) } else { State::Aborted };
+                    let state =
+                        if commit { XidState::Committed(Csn(xid)) } else { XidState::Aborted };
                     log.set(Xid(xid), state);
                 }
                 log.reduce(Csn(chunk * CHUNK));

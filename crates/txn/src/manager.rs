@@ -37,7 +37,7 @@ use crossbeam_utils::CachePadded;
 use sched::{Mutex, TaskRef};
 use storage::{Participant, Storage};
 
-use crate::commit_log::{CHUNK, CommitLog, State, XID_LIMIT, XidStatus};
+use crate::commit_log::{CHUNK, CommitLog, XID_LIMIT, XidState, XidStatus};
 use crate::horizon::{Horizon, LiveSnapshots};
 use crate::lock::{LockManager, LockOwner};
 use crate::log::{self, Log};
@@ -139,7 +139,7 @@ impl Core {
         if xid >= self.xid_limit.load(Ordering::Acquire) {
             self.raise_xid_limit(xid)?;
         }
-        self.commits.set(Xid(xid), State::Running(owner));
+        self.commits.set(Xid(xid), XidState::Running(owner));
         Ok(Xid(xid))
     }
 
@@ -208,16 +208,17 @@ impl Core {
 
     /// A transaction's state; one that is committing is waited for.
     #[inline]
-    pub(crate) fn state(&self, xid: Xid) -> State {
+    pub(crate) fn state(&self, xid: Xid) -> XidState {
         match self.commits.get(xid) {
-            State::Committing(_) => self.resolve(xid),
+            XidState::Committing(_) => self.resolve(xid),
             state => state,
         }
     }
 
     #[cold]
-    fn resolve(&self, xid: Xid) -> State {
-        let outcome = || Some(self.commits.get(xid)).filter(|s| !matches!(s, State::Committing(_)));
+    fn resolve(&self, xid: Xid) -> XidState {
+        let outcome =
+            || Some(self.commits.get(xid)).filter(|s| !matches!(s, XidState::Committing(_)));
         for _ in 0..COMMITTING_SPINS {
             if let Some(state) = outcome() {
                 return state;
@@ -272,7 +273,7 @@ impl Core {
     ) -> Csn {
         let section = CriticalSection;
         for &xid in xids {
-            self.commits.set(xid, State::Committing(owner));
+            self.commits.set(xid, XidState::Committing(owner));
         }
         // Who reserves a later place, and who sees what that one publishes, sees the marks.
         fence(Ordering::SeqCst);
@@ -290,7 +291,7 @@ impl Core {
         let csn = Csn(end.0);
         before_publish(csn);
         for &xid in xids.iter().rev() {
-            self.commits.set(xid, State::Committed(csn));
+            self.commits.set(xid, XidState::Committed(csn));
         }
         self.horizon.publish(csn);
         std::mem::forget(section);
@@ -322,7 +323,7 @@ impl Core {
         let section = CriticalSection;
         faults::reach_critical(Fault::Rollback);
         for &xid in xids.iter().rev() {
-            self.commits.set(xid, State::Aborted);
+            self.commits.set(xid, XidState::Aborted);
         }
         std::mem::forget(section);
         self.ended(xids);
@@ -340,8 +341,8 @@ impl Core {
         let published = self.horizon.last_csn();
         let end = self.xid_limit.load(Ordering::Acquire);
         let passable = |xid: u64| match self.commits.get(Xid(xid)) {
-            State::Aborted => true,
-            State::Committed(csn) => csn <= published,
+            XidState::Aborted => true,
+            XidState::Committed(csn) => csn <= published,
             _ => false,
         };
         let mut to = from;
@@ -452,11 +453,13 @@ impl TxnManager {
     /// What became of a transaction. Resolves `committing` first.
     pub fn status(&self, xid: Xid) -> XidStatus {
         match self.core.state(xid) {
-            State::Committed(csn) => XidStatus::Committed(csn),
-            State::Aborted => XidStatus::Aborted,
+            XidState::Committed(csn) => XidStatus::Committed(csn),
+            XidState::Aborted => XidStatus::Aborted,
             // Only a damaged page can name it. It must not be waited for.
-            State::Unassigned if xid >= self.core.next_xid() => XidStatus::Aborted,
-            State::Running(_) | State::Committing(_) | State::Unassigned => XidStatus::Running,
+            XidState::Unassigned if xid >= self.core.next_xid() => XidStatus::Aborted,
+            XidState::Running(_) | XidState::Committing(_) | XidState::Unassigned => {
+                XidStatus::Running
+            }
         }
     }
 

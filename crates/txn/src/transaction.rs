@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 use base::{Csn, Error, Lsn, Result, WaitEvent, Xid};
 use sched::Mutex;
 
-use crate::commit_log::State;
+use crate::commit_log::XidState;
 use crate::lock::LockOwner;
 use crate::manager::{Core, TxnManager};
 use crate::serial::Sxact;
@@ -385,7 +385,7 @@ impl Transaction {
     #[inline]
     pub fn sees(&self, xid: Xid, snapshot: &Snapshot) -> bool {
         match self.core().state(xid) {
-            State::Committed(csn) if csn <= snapshot.csn => {
+            XidState::Committed(csn) if csn <= snapshot.csn => {
                 self.note_seen(csn);
                 true
             }

@@ -6,7 +6,7 @@ use crate::reader::{Reader, malformed};
 
 /// A prepared statement or a portal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum StatementOrPortal {
     /// `S`.
     Statement,
     /// `P`.
@@ -158,11 +158,11 @@ pub fn function_call(body: &[u8]) -> Result<FunctionCall<'_>> {
 }
 
 /// Reads the target and name of a Describe or Close.
-pub fn target(body: &[u8]) -> Result<(Target, &[u8])> {
+pub fn target(body: &[u8]) -> Result<(StatementOrPortal, &[u8])> {
     let mut r = Reader::new(body);
     let target = match r.byte()? {
-        b'S' => Target::Statement,
-        b'P' => Target::Portal,
+        b'S' => StatementOrPortal::Statement,
+        b'P' => StatementOrPortal::Portal,
         other => {
             return Err(malformed(format!("invalid DESCRIBE or CLOSE message subtype {other}")));
         }
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn targets_and_limits() {
-        assert_eq!(target(b"Sx\0").unwrap(), (Target::Statement, &b"x"[..]));
+        assert_eq!(target(b"Sx\0").unwrap(), (StatementOrPortal::Statement, &b"x"[..]));
         assert!(target(b"Qx\0").is_err());
         assert_eq!(execute(b"p\0\0\0\0\x05").unwrap(), (&b"p"[..], 5));
         assert_eq!(execute(b"p\0\xff\xff\xff\xff").unwrap().1, 0);

@@ -2,7 +2,7 @@
 
 use base::Result;
 
-use crate::extended::{self, Bind, FunctionCall, Parse, Target};
+use crate::extended::{self, Bind, FunctionCall, Parse, StatementOrPortal};
 use crate::frame::Frame;
 use crate::reader::{Reader, violation};
 use crate::{copy, query};
@@ -17,11 +17,11 @@ pub enum Frontend<'a> {
     /// `B`.
     Bind(Bind<'a>),
     /// `D`.
-    Describe(Target, &'a [u8]),
+    Describe(StatementOrPortal, &'a [u8]),
     /// `E`: portal and most rows (0: all).
     Execute(&'a [u8], u64),
     /// `C`.
-    Close(Target, &'a [u8]),
+    Close(StatementOrPortal, &'a [u8]),
     /// `H`.
     Flush,
     /// `S`.
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(get(b'S', b"").unwrap(), Frontend::Sync);
         assert_eq!(get(b'd', b"any").unwrap(), Frontend::CopyData(b"any"));
         assert_eq!(get(b'f', b"no\0").unwrap(), Frontend::CopyFail(b"no"));
-        assert_eq!(get(b'C', b"Px\0").unwrap(), Frontend::Close(Target::Portal, b"x"));
+        assert_eq!(get(b'C', b"Px\0").unwrap(), Frontend::Close(StatementOrPortal::Portal, b"x"));
         for tag in [b'S', b'H', b'c'] {
             assert!(get(tag, b"x").is_err());
         }

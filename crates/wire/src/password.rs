@@ -8,7 +8,7 @@ use crate::scram::{Pause, Verifier};
 
 /// What is kept of a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum StoredPassword {
     /// For SCRAM.
     Scram(Verifier),
     /// `md5` and 32 hexadecimal digits.
@@ -32,15 +32,15 @@ pub fn md5(user: &str, password: &str) -> String {
     format!("md5{}", md5_hex(password.as_bytes(), user.as_bytes()))
 }
 
-impl Kept {
+impl StoredPassword {
     /// Reads what the catalog has; None when it is a password in clear text.
-    pub fn parse(text: &str) -> Option<Kept> {
+    pub fn parse(text: &str) -> Option<StoredPassword> {
         if let Some(verifier) = Verifier::parse(text) {
-            return Some(Kept::Scram(verifier));
+            return Some(StoredPassword::Scram(verifier));
         }
         let digits = text.strip_prefix("md5")?;
         let is_hash = digits.len() == 32 && digits.bytes().all(|b| b.is_ascii_hexdigit());
-        is_hash.then(|| Kept::Md5(text.to_owned()))
+        is_hash.then(|| StoredPassword::Md5(text.to_owned()))
     }
 
     /// Whether it was made of this password.
@@ -49,8 +49,10 @@ impl Kept {
     /// Those of `pause`.
     pub fn fits(&self, user: &str, password: &str, pause: Pause<'_>) -> Result<bool> {
         match self {
-            Kept::Scram(verifier) => verifier.fits(password, pause),
-            Kept::Md5(hash) => Ok(hash.as_bytes().ct_eq(md5(user, password).as_bytes()).into()),
+            StoredPassword::Scram(verifier) => verifier.fits(password, pause),
+            StoredPassword::Md5(hash) => {
+                Ok(hash.as_bytes().ct_eq(md5(user, password).as_bytes()).into())
+            }
         }
     }
 }
@@ -70,8 +72,8 @@ mod tests {
     fn md5_hashes_are_postgresqls() {
         let kept = md5("alice", "secret");
         assert_eq!(md5_hex(b"", b""), "d41d8cd98f00b204e9800998ecf8427e");
-        assert_eq!(Kept::parse(&kept), Some(Kept::Md5(kept.clone())));
-        let known = Kept::Md5(kept.clone());
+        assert_eq!(StoredPassword::parse(&kept), Some(StoredPassword::Md5(kept.clone())));
+        let known = StoredPassword::Md5(kept.clone());
         let fits = |user| known.fits(user, "secret", &mut || Ok(())).unwrap();
         assert!(fits("alice") && !fits("bob"));
         let answer = format!("md5{}", md5_hex(&kept.as_bytes()[3..], &[1, 2, 3, 4]));
@@ -81,7 +83,7 @@ mod tests {
 
     #[test]
     fn clear_text_is_told_from_what_is_kept() {
-        assert_eq!(Kept::parse("secret"), None);
-        assert_eq!(Kept::parse("md5secret"), None);
+        assert_eq!(StoredPassword::parse("secret"), None);
+        assert_eq!(StoredPassword::parse("md5secret"), None);
     }
 }

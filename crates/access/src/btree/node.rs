@@ -204,7 +204,7 @@ impl Bytes for PageView<'_> {
 
 /// Where a look-up goes from an inner page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum InnerStep {
     /// To the page's right neighbour.
     Right(u32),
     /// To this child, which has these bounds if they are known.
@@ -395,19 +395,19 @@ impl<P: Bytes> Node<P> {
     /// Where to go for the probe from an inner page: to the child of the last entry at or below it (the first
     /// entry counts as below everything), or to the right.
     #[inline]
-    pub fn way_to(self, probe: &Probe<'_>) -> Option<Way> {
+    pub fn way_to(self, probe: &Probe<'_>) -> Option<InnerStep> {
         let above = self.first_not(1, probe, |order| order != Ordering::Greater)?;
         // An entry above it would be within the page's upper bound, which need not be looked at then.
         let is_last = above >= self.count();
         if is_last && self.is_beyond(probe) {
-            return Some(Way::Right(self.right()));
+            return Some(InnerStep::Right(self.right()));
         }
         let (at, len) = self.place(above - 1);
         let child = Some(self.0.u32_at(at + len + 6)).filter(|&child| child != 0)?;
         let own = |i: usize| probe.bounds.map(|bounds| bounds[i]);
         let low = if above == 1 { own(0) } else { self.0.head(at) };
         let high = if is_last { own(1) } else { self.0.head(self.place(above).0) };
-        Some(Way::Child(child, low.zip(high).map(|(low, high)| [low, high])))
+        Some(InnerStep::Child(child, low.zip(high).map(|(low, high)| [low, high])))
     }
 
     /// The row id of entry `index`, or None inside if its key is another one; None outside when the
@@ -729,7 +729,8 @@ mod tests {
                             let of = format!("{wanted} of {count} within {bounds:?}");
                             assert_eq!(node.lower_bound(&probe), Some(expected), "{of}");
                             let Some(child) = keys.get(after) else { continue };
-                            let Some(Way::Child(found, low_high)) = node.way_to(&probe) else {
+                            let Some(InnerStep::Child(found, low_high)) = node.way_to(&probe)
+                            else {
                                 panic!("{of}");
                             };
                             assert_eq!(found, *child as u32 | 1, "{of}");
@@ -757,7 +758,7 @@ mod tests {
             let bytes = u64::to_be_bytes(wanted);
             for bounds in [None, Some([0, 995]), Some([0, 2000])] {
                 let way = node.way_to(&Probe::new(&bytes, &LOWEST).within(bounds));
-                assert_eq!(way == Some(Way::Right(77)), beyond, "{wanted}");
+                assert_eq!(way == Some(InnerStep::Right(77)), beyond, "{wanted}");
             }
         }
     }

@@ -13,7 +13,7 @@ use storage::{PageView, Pinned, WriteGuard};
 use txn::Transaction;
 
 use super::BTree;
-use super::node::{self, Bytes, LOWEST, Node, Probe, Way};
+use super::node::{self, Bytes, InnerStep, LOWEST, Node, Probe};
 
 /// Tries to read a page without a latch before taking the shared one.
 const OPTIMISTIC_TRIES: usize = 4;
@@ -43,7 +43,7 @@ impl BTree {
 
     /// Where to go from an inner page; and whether nobody could see that it was read.
     #[inline]
-    fn step(&self, block: u32, probe: &Probe<'_>) -> Result<(Way, bool)> {
+    fn step(&self, block: u32, probe: &Probe<'_>) -> Result<(InnerStep, bool)> {
         if live_enum(setting::BTREE_DESCENT) == 0 {
             let id = PageId::main(self.rel, block);
             for _ in 0..OPTIMISTIC_TRIES {
@@ -113,8 +113,8 @@ impl BTree {
             unseen += u64::from(without_trace);
             let bounds;
             (block, at, bounds) = match way {
-                Way::Right(right) => (right, at, None),
-                Way::Child(child, bounds) => (child, at - 1, bounds),
+                InnerStep::Right(right) => (right, at, None),
+                InnerStep::Child(child, bounds) => (child, at - 1, bounds),
             };
             *probe = probe.within(bounds);
         }
@@ -175,7 +175,7 @@ impl BTree {
 
 /// Where the probe leads from an inner page.
 #[inline]
-fn step_from<P: Bytes>(node: Node<P>, probe: &Probe<'_>) -> Option<Way> {
+fn step_from<P: Bytes>(node: Node<P>, probe: &Probe<'_>) -> Option<InnerStep> {
     if node.is_node() { node.way_to(probe) } else { None }
 }
 

@@ -19,7 +19,7 @@ use super::page::{
     self, FOLLOWS, HAS_NEXT, Header, IN_CHAIN, KEYS, LOCK_ONLY, Line, NEXT_IN_CHAIN, STUB,
     XMAX_ABORTED,
 };
-use super::prune::{self, Judge, Scope};
+use super::prune::{self, Scope, VisibilityHorizon};
 
 /// Lines of a page's versions that have ended and lead to another chain.
 pub(crate) fn leading_on(page: &Page) -> Vec<u16> {
@@ -54,13 +54,17 @@ impl Heap {
     ///
     /// # Errors
     /// I/O errors, interrupts.
-    pub(crate) fn bridge(&self, judge: &mut Judge<'_>, from: TupleId) -> Result<u32> {
+    pub(crate) fn bridge(
+        &self,
+        visibility: &mut VisibilityHorizon<'_>,
+        from: TupleId,
+    ) -> Result<u32> {
         let mut passed = 0;
         loop {
             sched::check_interrupts()?;
             let found = version(self.pin_scan(from.block)?.read().page(), from);
             let Some((_, head)) = found.filter(|(_, head)| leads_on(head)) else { break };
-            if !self.make_stub(judge, &head)? || !self.pass(judge, from, &head)? {
+            if !self.make_stub(visibility, &head)? || !self.pass(visibility, from, &head)? {
                 break;
             }
             passed += 1;
@@ -69,7 +73,7 @@ impl Heap {
     }
 
     /// Whether what a version leads to is a stub, or could be made one.
-    fn make_stub(&self, judge: &mut Judge<'_>, from: &Header) -> Result<bool> {
+    fn make_stub(&self, visibility: &mut VisibilityHorizon<'_>, from: &Header) -> Result<bool> {
         if from.next.block >= self.pages()? {
             return Ok(false);
         }
@@ -78,7 +82,7 @@ impl Heap {
             let guard = pinned.read();
             let Some((at, head)) = version(guard.page(), from.next) else { return Ok(false) };
             let ended = head.xmax != 0 && head.mask & (LOCK_ONLY | XMAX_ABORTED) == 0;
-            if head.xmin != from.xmax || !ended || !judge.is_garbage(guard.page(), at) {
+            if head.xmin != from.xmax || !ended || !visibility.is_garbage(guard.page(), at) {
                 return Ok(false);
             }
             if head.mask & STUB != 0 && is_last_of_chain(&head) {
@@ -87,22 +91,28 @@ impl Heap {
         }
         let mut mtr = self.storage.mtr();
         let target = mtr.add(pinned.write());
-        prune::prune(&mut mtr, target, judge, Scope::Visit);
+        prune::prune(&mut mtr, target, visibility, Scope::Visit);
         self.give_room(from.next.block, mtr.page(target));
         mtr.commit();
         Ok(true)
     }
 
     /// Leads past one stub, if everything is as it was found without a latch.
-    fn pass(&self, judge: &mut Judge<'_>, from: TupleId, seen: &Header) -> Result<bool> {
+    fn pass(
+        &self,
+        visibility: &mut VisibilityHorizon<'_>,
+        from: TupleId,
+        seen: &Header,
+    ) -> Result<bool> {
         let mut mtr = self.storage.mtr();
         let (own, other) = self.latch_both(&mut mtr, from.block, seen.next.block)?;
         let Some((at, head)) = version(mtr.page(own), from) else { return Ok(false) };
         let Some((stub_at, stub)) = version(mtr.page(other), seen.next) else { return Ok(false) };
         let unchanged = leads_on(&head) && head.next == seen.next && head.xmax == seen.xmax;
-        let committed = matches!(judge.status(head.xmax), XidStatus::Committed(_));
+        let committed = matches!(visibility.status(head.xmax), XidStatus::Committed(_));
         let is_stub = stub.mask & STUB != 0 && stub.xmin == head.xmax && is_last_of_chain(&stub);
-        if !unchanged || !committed || !is_stub || !judge.is_garbage(mtr.page(other), stub_at) {
+        if !unchanged || !committed || !is_stub || !visibility.is_garbage(mtr.page(other), stub_at)
+        {
             return Ok(false);
         }
         page::put_end_of(&mut mtr, own, at, (other, stub_at), stub.mask & KEYS);

@@ -3,30 +3,32 @@
 use base::{Result, TupleId};
 use txn::{Snapshot, Transaction};
 
-use super::prune::Judge;
+use super::prune::VisibilityHorizon;
 use super::visible::View;
 use super::{Heap, LONG_CHAIN, wants_pruning};
 use crate::visibility_map::is_all_visible;
 
 impl Heap {
-    /// Whether the snapshot sees a version of the row whose chain begins at `root`. With `learn` the
+    /// Whether the snapshot sees a version of the row whose chain begins at `root`. With `set_all_visible` the
     /// visibility map hears of it when everybody sees all rows of the page.
     ///
     /// # Errors
     /// I/O; `40001`.
-    pub fn check(
+    pub fn is_visible(
         &self,
         tx: &Transaction,
         snapshot: &Snapshot,
         root: TupleId,
-        learn: bool,
+        set_all_visible: bool,
     ) -> Result<bool> {
         let pinned = self.pin(root.block)?;
         let mut view = View::new(tx, snapshot, pinned.id());
         let (found, crowded) = {
             let guard = pinned.read();
             let (seen, passed) = view.visible_in_chain(&guard, root.offset);
-            if learn && is_all_visible(guard.page(), &mut Judge::new(tx.manager())) {
+            if set_all_visible
+                && is_all_visible(guard.page(), &mut VisibilityHorizon::new(tx.manager()))
+            {
                 self.state.visible.set(root.block);
             }
             (seen.is_some(), passed >= LONG_CHAIN || wants_pruning(guard.page()))

@@ -38,7 +38,7 @@ pub use scan::{HeapScan, Keep, RowBatch};
 use crate::btree::Rival;
 use crate::registry::{self, RelState};
 use page::{LOCK_ONLY, Line, NEXT_IN_CHAIN, STUB, XMAX_ABORTED, XMIN_ABORTED};
-use prune::{Judge, Scope};
+use prune::{Scope, VisibilityHorizon};
 use visible::View;
 
 /// A reader that passed this many versions of one row looks whether pruning helps.
@@ -191,25 +191,27 @@ impl Heap {
     /// Prunes a page that a reader found crowded, if nobody else has it and something is dead.
     fn prune_if_useful(&self, tx: &Transaction, pinned: Pinned, root: u16) {
         let block = pinned.id().block;
-        let mut judge = Judge::new(tx.manager());
+        let mut visibility = VisibilityHorizon::new(tx.manager());
         if !self.storage.serves() {
             return;
         }
-        if self.state.space.prune_is_futile(block, judge.bound().0) {
+        if self.state.space.prune_is_futile(block, visibility.bound().0) {
             return;
         }
         let Ok(guard) = pinned.try_write() else { return };
-        if !wants_pruning(guard.page()) && !chain_is_mostly_dead(guard.page(), root, &mut judge) {
-            self.state.space.note_futile_prune(block, judge.bound().0);
+        if !wants_pruning(guard.page())
+            && !chain_is_mostly_dead(guard.page(), root, &mut visibility)
+        {
+            self.state.space.note_futile_prune(block, visibility.bound().0);
             return;
         }
         let mut mtr = self.storage.mtr();
         let target = mtr.add(guard);
-        let pruned = prune::prune(&mut mtr, target, &mut judge, Scope::Visit);
+        let pruned = prune::prune(&mut mtr, target, &mut visibility, Scope::Visit);
         let room = page::room(mtr.page(target));
         mtr.commit();
         if pruned.removed == 0 {
-            self.state.space.note_futile_prune(block, judge.bound().0);
+            self.state.space.note_futile_prune(block, visibility.bound().0);
         } else if !self.state.space.is_target(block) {
             self.state.space.give(block, room);
         }
@@ -363,7 +365,11 @@ fn wants_pruning(page: &storage::Page) -> bool {
 
 /// Whether the version half-way to [`LONG_CHAIN`] is dead: then pruning shortens the chain by a
 /// good part, and its cost is spread over as many updates.
-fn chain_is_mostly_dead(page: &storage::Page, root: u16, judge: &mut Judge<'_>) -> bool {
+fn chain_is_mostly_dead(
+    page: &storage::Page,
+    root: u16,
+    visibility: &mut VisibilityHorizon<'_>,
+) -> bool {
     let Some((_, mut offset, _)) = page::first_of_chain(page, root) else { return false };
     for _ in 0..LONG_CHAIN / 2 {
         if page::mask(page, offset) & NEXT_IN_CHAIN == 0 {
@@ -374,7 +380,7 @@ fn chain_is_mostly_dead(page: &storage::Page, root: u16, judge: &mut Judge<'_>) 
             _ => return false,
         }
     }
-    page::mask(page, offset) & LOCK_ONLY == 0 && judge.is_garbage(page, offset)
+    page::mask(page, offset) & LOCK_ONLY == 0 && visibility.is_garbage(page, offset)
 }
 
 /// A version's copy.

@@ -86,11 +86,11 @@ impl HeldBack {
     }
 }
 
-/// Outcomes that a judge remembers.
+/// Outcomes that a visibility remembers.
 const REMEMBERED: usize = 8;
 
-/// Whose opinion on transactions counts.
-pub struct Judge<'a> {
+/// Which versions are visible to somebody: the horizon of all snapshots and what is known of transactions.
+pub struct VisibilityHorizon<'a> {
     manager: &'a TxnManager,
     horizon: Csn,
     bound: Csn,
@@ -114,20 +114,20 @@ enum Fate {
     Live,
 }
 
-impl<'a> Judge<'a> {
-    /// Judges by the horizon at hand, which may be a little old.
-    pub fn new(manager: &'a TxnManager) -> Judge<'a> {
-        Judge::with(manager, manager.horizon())
+impl<'a> VisibilityHorizon<'a> {
+    /// With the horizon at hand, which may be a little old.
+    pub fn new(manager: &'a TxnManager) -> VisibilityHorizon<'a> {
+        VisibilityHorizon::with(manager, manager.horizon())
     }
 
-    /// Judges by the horizon as of now, which takes a visit to every session.
-    pub fn now(manager: &'a TxnManager) -> Judge<'a> {
-        Judge::with(manager, manager.horizon_now())
+    /// With the horizon as of now, which takes a visit to every session.
+    pub fn now(manager: &'a TxnManager) -> VisibilityHorizon<'a> {
+        VisibilityHorizon::with(manager, manager.horizon_now())
     }
 
-    fn with(manager: &'a TxnManager, horizon: Csn) -> Judge<'a> {
+    fn with(manager: &'a TxnManager, horizon: Csn) -> VisibilityHorizon<'a> {
         let known = [(0, XidStatus::Aborted); REMEMBERED];
-        Judge { manager, horizon, bound: manager.live_bound(), live: None, known }
+        VisibilityHorizon { manager, horizon, bound: manager.live_bound(), live: None, known }
     }
 
     /// Whatever ended after this may be seen by somebody.
@@ -166,7 +166,7 @@ impl<'a> Judge<'a> {
 
     /// The oldest snapshot that may see a version which has ended.
     fn holder(&mut self, page: &Page, offset: usize) -> Csn {
-        let status = |judge: &mut Self, xid| match judge.status(xid) {
+        let status = |visibility: &mut Self, xid| match visibility.status(xid) {
             XidStatus::Committed(csn) => csn,
             _ => Csn(u64::MAX),
         };
@@ -276,7 +276,7 @@ struct Plan {
     thorough: bool,
 }
 
-fn plan(page: &Page, judge: &mut Judge<'_>, thorough: bool) -> Plan {
+fn plan(page: &Page, visibility: &mut VisibilityHorizon<'_>, thorough: bool) -> Plan {
     let result = Pruned::default();
     let (mends, stubs) = (Vec::new(), Vec::new());
     let reached = Lines([0; 33]);
@@ -286,11 +286,11 @@ fn plan(page: &Page, judge: &mut Judge<'_>, thorough: bool) -> Plan {
         match line {
             Line::Dead if thorough => plan.result.dead.push(root),
             Line::Dead => {}
-            Line::Redirect(to) => plan.chain(page, judge, root, to),
+            Line::Redirect(to) => plan.chain(page, visibility, root, to),
             Line::Normal(at, _) if page::mask(page, at) & IN_CHAIN == 0 => {
                 // Most versions are alone and not ended.
                 if thorough || page::xmax(page, at) != 0 {
-                    plan.chain(page, judge, root, root);
+                    plan.chain(page, visibility, root, root);
                 } else {
                     plan.result.live += 1;
                 }
@@ -308,7 +308,7 @@ fn plan(page: &Page, judge: &mut Judge<'_>, thorough: bool) -> Plan {
         {
             in_chains -= 1;
             if !plan.reached.has(number) {
-                plan.orphan(page, judge, number, at);
+                plan.orphan(page, visibility, number, at);
             }
         }
     }
@@ -322,7 +322,13 @@ impl Plan {
 
     /// Cuts the dead beginning of the chain that starts with the version at line `first`, and what no
     /// snapshot sees in its middle.
-    fn chain(&mut self, page: &Page, judge: &mut Judge<'_>, root: u16, first: u16) {
+    fn chain(
+        &mut self,
+        page: &Page,
+        visibility: &mut VisibilityHorizon<'_>,
+        root: u16,
+        first: u16,
+    ) {
         let mut at = Some(first);
         let mut survivor = None;
         let mut gap: Option<Mend> = None;
@@ -335,7 +341,7 @@ impl Plan {
             {
                 break;
             }
-            let (fate, goes_on) = judge.fate(page, offset, self.thorough);
+            let (fate, goes_on) = visibility.fate(page, offset, self.thorough);
             match fate {
                 Fate::NeverWas | Fate::Dead if survivor.is_none() => self.remove(number),
                 Fate::Unseen if survivor.is_none() && !is_followed(page, offset) => {
@@ -354,7 +360,7 @@ impl Plan {
                     kept = offset;
                     self.keep(page, number, (offset, len), fate);
                     if self.thorough && fate != Fate::Live {
-                        let (csn, bytes) = (judge.holder(page, offset), len as u64);
+                        let (csn, bytes) = (visibility.holder(page, offset), len as u64);
                         HeldBack { csn, versions: 1, bytes }.add_to(&mut self.result.held_back);
                     }
                 }
@@ -397,8 +403,14 @@ impl Plan {
     }
 
     /// A version inside a chain that no chain reaches: its update was rolled back.
-    fn orphan(&mut self, page: &Page, judge: &mut Judge<'_>, number: u16, offset: usize) {
-        if judge.fate(page, offset, true).0 == Fate::NeverWas {
+    fn orphan(
+        &mut self,
+        page: &Page,
+        visibility: &mut VisibilityHorizon<'_>,
+        number: u16,
+        offset: usize,
+    ) {
+        if visibility.fate(page, offset, true).0 == Fate::NeverWas {
             self.set(number, Line::Unused);
             self.result.removed += 1;
         } else {
@@ -408,8 +420,13 @@ impl Plan {
 }
 
 /// Prunes a page inside a mini-transaction.
-pub fn prune(mtr: &mut Mtr<'_>, page: PageRef, judge: &mut Judge<'_>, scope: Scope<'_>) -> Pruned {
-    let mut plan = plan(mtr.page(page), judge, scope.is_thorough());
+pub fn prune(
+    mtr: &mut Mtr<'_>,
+    page: PageRef,
+    visibility: &mut VisibilityHorizon<'_>,
+    scope: Scope<'_>,
+) -> Pruned {
+    let mut plan = plan(mtr.page(page), visibility, scope.is_thorough());
     if let Scope::Free(may_free) = scope {
         let dead = std::mem::take(&mut plan.result.dead);
         for number in dead {

@@ -36,7 +36,7 @@ use super::page::{
     self, End, FOLLOWS, HAS_NEXT, IN_CHAIN, KEYS, LOCK_ONLY, Line, NEXT_IN_CHAIN, PRUNABLE,
     XMAX_ABORTED, XMAX_COMMITTED,
 };
-use super::prune::{self, Judge, Scope};
+use super::prune::{self, Scope, VisibilityHorizon};
 use super::{Heap, HeapTuple, LockResult, RowWait, WriteResult, copy_version, insert};
 
 /// More often no walk along a row's versions begins.
@@ -182,7 +182,7 @@ impl Heap {
             let pinned = self.pin(tid.block)?;
             let guard = pinned.read();
             match version_at(guard.page(), tid, None) {
-                Some((_, offset)) => match judge(tx, guard.page(), offset, mode) {
+                Some((_, offset)) => match visibility(tx, guard.page(), offset, mode) {
                     Verdict::Free | Verdict::SelfChanged => return Ok(true),
                     Verdict::Wait(xid) => Some(xid),
                     Verdict::Updated(_) | Verdict::Deleted => None,
@@ -321,7 +321,7 @@ impl Heap {
                 continue;
             };
             at.offset = line;
-            let rivals = match judge(tx, guard.page(), offset, mode) {
+            let rivals = match visibility(tx, guard.page(), offset, mode) {
                 Verdict::SelfChanged => return Ok(Claim::SelfChanged),
                 Verdict::Deleted => {
                     refuse_above_read_committed(tx, deleted)?;
@@ -403,19 +403,19 @@ impl Heap {
             return;
         }
         let block = mtr.id(target).block;
-        let mut judge = Judge::new(manager);
-        if !self.state.space.prune_is_futile(block, judge.bound().0) {
-            prune::prune(mtr, target, &mut judge, Scope::Visit);
+        let mut visibility = VisibilityHorizon::new(manager);
+        if !self.state.space.prune_is_futile(block, visibility.bound().0) {
+            prune::prune(mtr, target, &mut visibility, Scope::Visit);
         }
         if page::room(mtr.page(target)) >= need {
             return;
         }
-        let mut judge = Judge::now(manager);
-        if !self.state.space.prune_is_futile(block, judge.bound().0) {
-            prune::prune(mtr, target, &mut judge, Scope::Visit);
+        let mut visibility = VisibilityHorizon::now(manager);
+        if !self.state.space.prune_is_futile(block, visibility.bound().0) {
+            prune::prune(mtr, target, &mut visibility, Scope::Visit);
         }
         if page::room(mtr.page(target)) < need {
-            self.state.space.note_futile_prune(block, judge.bound().0);
+            self.state.space.note_futile_prune(block, visibility.bound().0);
         }
     }
 
@@ -463,7 +463,7 @@ impl Heap {
     fn still_free(&self, guard: &WriteGuard, tid: TupleId, change: &Change<'_>) -> bool {
         let Line::Normal(offset, _) = page::line(guard.page(), tid.offset) else { return false };
         let locks = &change.tx.manager().locks;
-        matches!(judge(change.tx, guard.page(), offset, change.mode), Verdict::Free)
+        matches!(visibility(change.tx, guard.page(), offset, change.mode), Verdict::Free)
             && locks.row_sharers(self.rel, tid, change.mode, change.tx.locks()).is_empty()
     }
 
@@ -545,7 +545,7 @@ impl Heap {
                 continue;
             };
             at.offset = line;
-            if let Verdict::Wait(rival) = judge(tx, guard.page(), offset, mode) {
+            if let Verdict::Wait(rival) = visibility(tx, guard.page(), offset, mode) {
                 return Ok(Some(rival));
             }
             manager.locks.share_row(tx.locks(), xid, self.rel, at, mode);
@@ -582,7 +582,7 @@ fn locks_row(tx: &Transaction, page: &Page, offset: usize) -> bool {
 
 /// What stands between `tx` and a change of strength `mode` to the version, apart from shared
 /// locks in memory.
-fn judge(tx: &Transaction, page: &Page, offset: usize, mode: RowLockMode) -> Verdict {
+fn visibility(tx: &Transaction, page: &Page, offset: usize, mode: RowLockMode) -> Verdict {
     let mask = page::mask(page, offset);
     let xmax = Xid(page::xmax(page, offset));
     if !xmax.is_valid() || mask & XMAX_ABORTED != 0 {

@@ -126,26 +126,26 @@ pub(super) fn require_superuser(cx: &mut ExecContext<'_>, message: &str) -> Resu
 }
 
 /// The object that a statement names.
-pub(super) enum Target {
+pub(super) enum DefinedTarget {
     /// A user's.
     Own(Arc<Defined>),
     /// PostgreSQL's own, by its oid.
     BuiltIn(u32),
 }
 
-impl Target {
+impl DefinedTarget {
     fn oid(&self) -> u32 {
         match self {
-            Target::Own(own) => own.oid(),
-            Target::BuiltIn(id) => *id,
+            DefinedTarget::Own(own) => own.oid(),
+            DefinedTarget::BuiltIn(id) => *id,
         }
     }
 }
 
-fn target(view: &Snapshot, id: u32) -> Target {
+fn target(view: &Snapshot, id: u32) -> DefinedTarget {
     match view.defined_by_oid(id) {
-        Some(own) => Target::Own(own.clone()),
-        None => Target::BuiltIn(id),
+        Some(own) => DefinedTarget::Own(own.clone()),
+        None => DefinedTarget::BuiltIn(id),
     }
 }
 
@@ -153,7 +153,7 @@ fn target(view: &Snapshot, id: u32) -> Target {
 ///
 /// # Errors
 /// The kind's "does not exist"; `3F000`.
-pub(super) fn find(wanted: &DefineTarget, cx: &mut ExecContext<'_>) -> Result<Target> {
+pub(super) fn find(wanted: &DefineTarget, cx: &mut ExecContext<'_>) -> Result<DefinedTarget> {
     let view = cx.catalog_tx.view();
     let path = cx.search_path;
     match wanted {
@@ -216,7 +216,11 @@ fn kind_word(wanted: &DefineTarget) -> &'static str {
 }
 
 /// `42501` unless the session's role owns the object.
-fn require_owner(wanted: &DefineTarget, found: &Target, cx: &mut ExecContext<'_>) -> Result<()> {
+fn require_owner(
+    wanted: &DefineTarget,
+    found: &DefinedTarget,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
     if let DefineTarget::Cast(source, target) = wanted {
         return cast::require_owner(*source, *target, cx);
     }
@@ -229,7 +233,7 @@ fn require_owner(wanted: &DefineTarget, found: &Target, cx: &mut ExecContext<'_>
 
 /// Whether a statement names an object that a user made.
 pub fn is_own(wanted: &DefineTarget, cx: &mut ExecContext<'_>) -> bool {
-    matches!(find(wanted, cx), Ok(Target::Own(_)))
+    matches!(find(wanted, cx), Ok(DefinedTarget::Own(_)))
 }
 
 /// The oid of an object, for its owner.
@@ -247,7 +251,7 @@ fn open(wanted: &DefineTarget, cx: &mut ExecContext<'_>) -> Result<Defined> {
     let found = find(wanted, cx)?;
     require_owner(wanted, &found, cx)?;
     match found {
-        Target::Own(own) => {
+        DefinedTarget::Own(own) => {
             name::reserve(cx, own.oid(), "")?;
             let view = cx.catalog_tx.view();
             match view.defined_by_oid(own.oid()) {
@@ -255,7 +259,7 @@ fn open(wanted: &DefineTarget, cx: &mut ExecContext<'_>) -> Result<Defined> {
                 None => find(wanted, cx).and_then(|_| Err(Error::internal("it is gone"))),
             }
         }
-        Target::BuiltIn(_) => Err(Error::unsupported("changing an object of the server")),
+        DefinedTarget::BuiltIn(_) => Err(Error::unsupported("changing an object of the server")),
     }
 }
 
@@ -287,8 +291,8 @@ fn drop(
         };
         let view = cx.catalog_tx.view();
         let of_schema = match &found {
-            Target::Own(own) => own.schema(),
-            Target::BuiltIn(_) => None,
+            DefinedTarget::Own(own) => own.schema(),
+            DefinedTarget::BuiltIn(_) => None,
         };
         let owns_schema = of_schema
             .is_some_and(|schema| rights::of(cx, &view).owns(cx.role, AclKind::Schema, schema));
@@ -296,13 +300,13 @@ fn drop(
             require_owner(wanted, &found, cx)?;
         }
         match found {
-            Target::Own(own) => {
+            DefinedTarget::Own(own) => {
                 let item = Item::Defined(own.oid());
                 if !items.contains(&item) {
                     items.push(item);
                 }
             }
-            Target::BuiltIn(id) => {
+            DefinedTarget::BuiltIn(id) => {
                 let class = class_of(wanted);
                 let names = catalog::system::reg::Names {
                     catalog: &view,
@@ -415,7 +419,7 @@ fn set_schema(wanted: &DefineTarget, to: &str, cx: &mut ExecContext<'_>) -> Resu
 fn set_owner(wanted: &DefineTarget, role: &RoleRef, cx: &mut ExecContext<'_>) -> Result<()> {
     let to = rights::role(cx, role)?;
     let found = find(wanted, cx)?;
-    if let Target::Own(own) = &found
+    if let DefinedTarget::Own(own) = &found
         && own.owner() == Some(to)
     {
         return Ok(());

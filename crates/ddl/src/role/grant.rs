@@ -5,7 +5,7 @@ use catalog::acl::{self, Change, privilege};
 use catalog::object::ids;
 use catalog::snapshot::Relation;
 use catalog::{AclItem, AclKind, DefaultAcl, Object, Sequence, Snapshot, Table};
-use sql::role::{Grant, RoleRef, Target};
+use sql::role::{Grant, GrantObjects, RoleRef};
 use sql::utility::Name;
 
 use exec::context::ExecContext;
@@ -27,7 +27,7 @@ pub fn run(grant: &Grant, cx: &mut ExecContext<'_>) -> Result<()> {
     {
         base::bail!(FEATURE_NOT_SUPPORTED, "grantor must be current user");
     }
-    if let Target::Later { kind, roles, schemas } = &grant.target {
+    if let GrantObjects::Later { kind, roles, schemas } = &grant.target {
         return defaults(grant, *kind, roles, schemas, cx);
     }
     let items = objects(&grant.target, cx)?;
@@ -52,15 +52,17 @@ fn grantees(grant: &Grant, cx: &mut ExecContext<'_>) -> Result<Vec<u32>> {
 /// Words that are no rights at all, or no rights on such objects.
 fn check_words(grant: &Grant) -> Result<()> {
     let (kind, what) = match &grant.target {
-        Target::Relations(_) | Target::AllIn(AclKind::Table, _) => (AclKind::Table, "relation"),
-        Target::Sequences(_) => (AclKind::Sequence, "sequence"),
-        Target::Functions(_) => (AclKind::Function, "function"),
-        Target::Databases(_) => (AclKind::Database, "database"),
-        Target::Schemas(_) => (AclKind::Schema, "schema"),
-        Target::Types(_) => (AclKind::Type, "type"),
-        Target::Languages(_) => (AclKind::Language, "language"),
-        Target::Tablespaces(_) => (AclKind::Tablespace, "tablespace"),
-        Target::AllIn(kind, _) | Target::Later { kind, .. } => (*kind, kind.word()),
+        GrantObjects::Relations(_) | GrantObjects::AllIn(AclKind::Table, _) => {
+            (AclKind::Table, "relation")
+        }
+        GrantObjects::Sequences(_) => (AclKind::Sequence, "sequence"),
+        GrantObjects::Functions(_) => (AclKind::Function, "function"),
+        GrantObjects::Databases(_) => (AclKind::Database, "database"),
+        GrantObjects::Schemas(_) => (AclKind::Schema, "schema"),
+        GrantObjects::Types(_) => (AclKind::Type, "type"),
+        GrantObjects::Languages(_) => (AclKind::Language, "language"),
+        GrantObjects::Tablespaces(_) => (AclKind::Tablespace, "tablespace"),
+        GrantObjects::AllIn(kind, _) | GrantObjects::Later { kind, .. } => (*kind, kind.word()),
     };
     // What is called a table may be a sequence.
     let all = match what {
@@ -83,18 +85,18 @@ fn check_words(grant: &Grant) -> Result<()> {
     Ok(())
 }
 
-fn objects(target: &Target, cx: &mut ExecContext<'_>) -> Result<Vec<Item>> {
+fn objects(target: &GrantObjects, cx: &mut ExecContext<'_>) -> Result<Vec<Item>> {
     let plain =
         |kind, object, name: &str| Item { kind, object, name: name.to_owned(), table: None };
     let view = cx.catalog_tx.view();
     let mut out = Vec::new();
     match target {
-        Target::Relations(names) => {
+        GrantObjects::Relations(names) => {
             for name in names {
                 out.push(relation(name, cx)?);
             }
         }
-        Target::Sequences(names) => {
+        GrantObjects::Sequences(names) => {
             for name in names {
                 let item = relation(name, cx)?;
                 if item.kind != AclKind::Sequence {
@@ -103,13 +105,13 @@ fn objects(target: &Target, cx: &mut ExecContext<'_>) -> Result<Vec<Item>> {
                 out.push(item);
             }
         }
-        Target::Functions(functions) => {
+        GrantObjects::Functions(functions) => {
             for (name, args) in functions {
                 let id = function(name, args.as_deref(), cx)?;
                 out.push(plain(AclKind::Function, id, &name.name));
             }
         }
-        Target::Databases(names) => {
+        GrantObjects::Databases(names) => {
             for name in names {
                 let found = view.database_named(name).ok_or_else(|| {
                     err!(UNDEFINED_DATABASE, "database \"{name}\" does not exist")
@@ -117,18 +119,18 @@ fn objects(target: &Target, cx: &mut ExecContext<'_>) -> Result<Vec<Item>> {
                 out.push(plain(AclKind::Database, found.oid, name));
             }
         }
-        Target::Schemas(names) => {
+        GrantObjects::Schemas(names) => {
             for name in names {
                 out.push(plain(AclKind::Schema, schema(name, cx)?, name));
             }
         }
-        Target::AllIn(kind, names) => {
+        GrantObjects::AllIn(kind, names) => {
             for name in names {
                 let schema = schema(name, cx)?;
                 all_in(&view, *kind, schema, &mut out);
             }
         }
-        Target::Types(names) => {
+        GrantObjects::Types(names) => {
             for name in names {
                 let built_in = types::TypeIo::by_name(&name.name).map(|io| io.oid.0);
                 let schema = name.schema.as_deref();
@@ -139,9 +141,9 @@ fn objects(target: &Target, cx: &mut ExecContext<'_>) -> Result<Vec<Item>> {
                 out.push(plain(AclKind::Type, ty, &name.name));
             }
         }
-        Target::Languages(_) => return Err(Error::unsupported("GRANT on a language")),
-        Target::Tablespaces(_) => return Err(Error::unsupported("GRANT on a tablespace")),
-        Target::Later { .. } => {}
+        GrantObjects::Languages(_) => return Err(Error::unsupported("GRANT on a language")),
+        GrantObjects::Tablespaces(_) => return Err(Error::unsupported("GRANT on a tablespace")),
+        GrantObjects::Later { .. } => {}
     }
     Ok(out)
 }

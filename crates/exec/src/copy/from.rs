@@ -19,7 +19,7 @@ use crate::language::{TriggerEvent, TriggerTiming};
 use crate::modify::parts::Parts;
 use crate::modify::{References, Touched, Writer, pipeline};
 use crate::rows::Row;
-use crate::run::{Run, State};
+use crate::run::{ExecState, Run};
 
 /// Rows that are inserted together.
 const PART_ROWS: usize = 1000;
@@ -83,7 +83,7 @@ pub fn run(
     if let (Some(parts), Some(triggers)) = (&mut parts, &writer.triggers) {
         parts.capture(triggers.captures());
     }
-    let mut state = State::new(prepared);
+    let mut state = ExecState::new(prepared);
     let (params, snapshot) = (cx.params, cx.snapshot);
     let mut run = Run { cx, prepared, params, snapshot, state: &mut state };
     let mut count = 0;

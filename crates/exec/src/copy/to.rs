@@ -10,7 +10,7 @@ use super::csv::Dialect;
 use super::{SIGNATURE, csv, file, text};
 use crate::context::{ExecContext, Outcome, RowSink};
 use crate::execute::run_with;
-use crate::run::State;
+use crate::run::ExecState;
 
 /// Formats rows on their way to the client.
 struct Writer<'s> {
@@ -154,7 +154,7 @@ fn write(
     if options.header {
         header(&mut writer, query)?;
     }
-    let mut state = State::new(query);
+    let mut state = ExecState::new(query);
     run_with(query, cx, &mut state, &mut writer)?;
     if options.format == CopyFormat::Binary {
         writer.head.extend_from_slice(&(-1i16).to_be_bytes());

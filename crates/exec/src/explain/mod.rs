@@ -20,7 +20,7 @@ use types::{Batch, Datum};
 
 use crate::context::{ExecContext, Outcome, RowSink};
 use crate::execute::run_with;
-use crate::run::State;
+use crate::run::ExecState;
 
 /// Takes the rows of the statement that is explained.
 struct Nowhere;
@@ -103,7 +103,7 @@ pub fn run(
         settings: if options.settings { changed_settings(cx.settings) } else { Vec::new() },
         io_times: cx.settings.bool(setting::TRACK_IO_TIMING),
     };
-    let mut state = State::new(prepared);
+    let mut state = ExecState::new(prepared);
     if options.analyze {
         state.measure = Some(Vec::new());
         state.measure_waits = options.waits;

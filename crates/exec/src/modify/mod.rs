@@ -39,7 +39,7 @@ use pipeline::{Changed, Proposal, Source};
 use triggers::Triggers;
 pub use unique::find_duplicate;
 use writer::Root;
-pub use writer::{Membership, Target, Writer};
+pub use writer::{Membership, WriteTarget, Writer};
 
 /// See the module's documentation.
 pub struct ModifyOp {

@@ -49,7 +49,7 @@ impl IndexWriter {
 }
 
 /// A table and its indexes, opened: shared by all who run the same plan.
-pub struct Target {
+pub struct WriteTarget {
     /// The table.
     pub handle: TableHandle,
     /// Its indexes.
@@ -67,7 +67,7 @@ pub struct Root {
 /// A table that rows go into.
 pub struct Writer {
     /// The table and its indexes.
-    pub target: Arc<Target>,
+    pub target: Arc<WriteTarget>,
     /// Its foreign keys and those that refer to it, with what is to be checked at the end.
     pub references: References,
     /// Its triggers, if any fires.
@@ -112,7 +112,7 @@ pub enum Change {
     Busy,
 }
 
-impl Target {
+impl WriteTarget {
     /// Names the files; no I/O.
     ///
     /// # Errors
@@ -121,21 +121,21 @@ impl Target {
         table: &Arc<Table>,
         indexes: &[Arc<Index>],
         cx: &ExecContext<'_>,
-    ) -> Result<Target> {
+    ) -> Result<WriteTarget> {
         let mut computed = table.columns.len() as u16;
         let writer = |index: &Arc<Index>| IndexWriter {
             index: index.clone(),
             files: index_search::open(index, &cx.engine.storage),
             codec: KeyCodec::with_computed(table, index, &mut computed),
         };
-        Ok(Target {
+        Ok(WriteTarget {
             handle: TableHandle::open(cx.engine, table, cx.format)?,
             indexes: indexes.iter().map(writer).collect(),
         })
     }
 }
 
-impl Target {
+impl WriteTarget {
     fn overflow(&self, run: &Run<'_, '_>) -> Overflow {
         Overflow::new(&run.cx.engine.storage, self.handle.heap.rel)
     }
@@ -176,7 +176,7 @@ impl Target {
 
 impl Writer {
     /// Without its references.
-    pub fn new(target: Arc<Target>) -> Writer {
+    pub fn new(target: Arc<WriteTarget>) -> Writer {
         Writer {
             target,
             references: References::default(),
@@ -194,13 +194,13 @@ impl Writer {
     /// Opens table and indexes; without references.
     ///
     /// # Errors
-    /// As [`Target::open`].
+    /// As [`WriteTarget::open`].
     pub fn open(
         table: &Arc<Table>,
         indexes: &[Arc<Index>],
         cx: &ExecContext<'_>,
     ) -> Result<Writer> {
-        Ok(Writer::new(Arc::new(Target::open(table, indexes, cx)?)))
+        Ok(Writer::new(Arc::new(WriteTarget::open(table, indexes, cx)?)))
     }
 
     /// Computes generated columns; then policies, NOT NULL, CHECK, WITH CHECK OPTION.

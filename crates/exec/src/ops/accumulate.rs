@@ -34,9 +34,9 @@ pub enum AggState {
     /// Anything else.
     Plain(Box<dyn Accumulator>),
     /// DISTINCT or ORDER BY: the arguments are kept until the end.
-    Kept(Box<Kept>),
+    HeldArguments(Box<HeldArguments>),
     /// WITHIN GROUP.
-    Ordered(Box<ordered_set::State>),
+    Ordered(Box<ordered_set::OrderedSetState>),
     /// A user's aggregate.
     Own(Box<OwnState>),
 }
@@ -45,7 +45,7 @@ pub enum AggState {
 const _: () = assert!(size_of::<AggState>() <= 48);
 
 /// Arguments that are kept.
-pub struct Kept {
+pub struct HeldArguments {
     /// Distinct ones.
     seen: Option<RowSet>,
     /// (sort key, arguments).
@@ -61,7 +61,7 @@ impl AggState {
         }
         if call.distinct || !call.order.is_empty() && call.direct.is_none() {
             let seen = call.distinct.then(RowSet::default);
-            return AggState::Kept(Box::new(Kept { seen, rows: vec![] }));
+            return AggState::HeldArguments(Box::new(HeldArguments { seen, rows: vec![] }));
         }
         if let Some(steps) = own {
             return AggState::Own(Box::new(OwnState::new(steps)));
@@ -162,8 +162,8 @@ impl AggState {
                     | AggState::Own(_)
                     | AggState::Ordered(_) => {}
                     AggState::Plain(state) => state.add(&values)?,
-                    AggState::Kept(kept) => {
-                        let Kept { seen, rows } = &mut **kept;
+                    AggState::HeldArguments(kept) => {
+                        let HeldArguments { seen, rows } = &mut **kept;
                         if seen.as_mut().is_some_and(|s| !s.insert(&values).1) {
                             return Ok(());
                         }
@@ -222,7 +222,7 @@ impl AggState {
                 Some(steps) => state.finish(call, steps, run),
                 None => Ok(Datum::Null),
             },
-            AggState::Kept(kept) => {
+            AggState::HeldArguments(kept) => {
                 let rows = &mut kept.rows;
                 rows.sort_by(|a, b| a.0.cmp(&b.0));
                 if let Some(steps) = own_aggregate::steps(call) {

@@ -161,8 +161,8 @@ fn look(heap: &Heap, root: TupleId, counts: &mut Counts, run: &mut Run<'_, '_>) 
     sched::check_interrupts()?;
     counts.fetches += 1;
     // Rows that come in the order of their pages: one look at each page is enough.
-    let learn = counts.block.replace(root.block) != Some(root.block);
-    let seen = heap.check(run.cx.tx, &run.snapshot, root, learn)?;
+    let set_all_visible = counts.block.replace(root.block) != Some(root.block);
+    let seen = heap.is_visible(run.cx.tx, &run.snapshot, root, set_all_visible)?;
     counts.table.fetched += u64::from(seen);
     Ok(seen)
 }

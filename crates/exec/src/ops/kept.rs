@@ -19,7 +19,7 @@ use crate::run::Run;
 
 /// See the module's documentation.
 #[derive(Default)]
-pub struct Kept {
+pub struct StoredBatches {
     memory: Vec<Batch>,
     /// Bytes of these, about.
     held: usize,
@@ -35,7 +35,7 @@ struct Spilled {
     places: Vec<u64>,
 }
 
-impl Kept {
+impl StoredBatches {
     /// How many batches.
     pub fn len(&self) -> usize {
         self.memory.len() + self.file.as_ref().map_or(0, |file| file.places.len() - 1)

@@ -90,10 +90,10 @@ impl Keyed {
 pub struct MergeJoin {
     left: Box<dyn Operator>,
     right: Box<dyn Operator>,
-    state: Option<State>,
+    state: Option<MergeState>,
 }
 
-struct State {
+struct MergeState {
     /// The left batch, and its next row.
     batch: Keyed,
     at: usize,
@@ -143,9 +143,9 @@ fn keeps_right(kind: JoinKind) -> bool {
     matches!(kind, JoinKind::Right | JoinKind::Full)
 }
 
-impl State {
-    fn new(left: &[Oid], right: &[Oid]) -> State {
-        State {
+impl MergeState {
+    fn new(left: &[Oid], right: &[Oid]) -> MergeState {
+        MergeState {
             batch: Keyed::new(left),
             at: 0,
             flushed: 0,
@@ -347,7 +347,7 @@ impl Operator for MergeJoin {
         if self.state.is_none() {
             let (left, right) =
                 (super::types(left, run.prepared), super::types(right, run.prepared));
-            self.state = Some(State::new(&left, &right));
+            self.state = Some(MergeState::new(&left, &right));
         }
         let one = matches!(kind, JoinKind::Semi | JoinKind::Anti) && condition.is_none();
         loop {

@@ -18,14 +18,14 @@ use crate::run::Run;
 
 /// The rows so far.
 #[derive(Default)]
-pub struct State {
+pub struct OrderedSetState {
     /// (sort key, the one value of an ordered-set aggregate).
     rows: Vec<(Vec<u8>, Datum)>,
     /// The direct arguments, once a row has come, and the sort key that they make.
     direct: Option<(Vec<Datum>, Vec<u8>)>,
 }
 
-impl State {
+impl OrderedSetState {
     /// Adds a row.
     ///
     /// # Errors

@@ -30,7 +30,7 @@ const RETRY: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ClientState {
     Answer,
     Pause,
     Undo,
@@ -62,7 +62,7 @@ pub struct Context<'a> {
 /// A client.
 pub struct Client<'a> {
     stream: Stream,
-    state: State,
+    state: ClientState,
     machine: Machine,
     protocol: Protocol,
     script: usize,
@@ -107,7 +107,7 @@ impl<'a> Client<'a> {
         variables.push(("default_seed", Value::Int(load.seed as i64)));
         Ok(Client {
             stream,
-            state: State::Pause,
+            state: ClientState::Pause,
             machine: Machine::new(load.program, seed, &variables),
             protocol: load.protocol,
             script: 0,
@@ -138,12 +138,12 @@ impl<'a> Client<'a> {
 
     /// Whether it has nothing more to do.
     pub fn is_done(&self) -> bool {
-        self.state == State::Done
+        self.state == ClientState::Done
     }
 
     /// Whether its connection is broken.
     pub fn is_lost(&self) -> bool {
-        self.state == State::Lost
+        self.state == ClientState::Lost
     }
 
     /// Begins a transaction.
@@ -152,7 +152,7 @@ impl<'a> Client<'a> {
     /// The script can't go on.
     pub fn begin(&mut self, cx: &mut Context<'a>, now: Instant) -> Result<Wish> {
         if now >= cx.window.until || cx.control.ended() {
-            self.state = State::Done;
+            self.state = ClientState::Done;
             return Ok(Wish::Done);
         }
         self.script = self.machine.choose(cx.control.load.program);
@@ -166,11 +166,11 @@ impl<'a> Client<'a> {
     /// The script can't go on; the server has been away for too long.
     pub fn wake(&mut self, cx: &mut Context<'a>, now: Instant) -> Result<Wish> {
         match self.state {
-            State::Pause if self.took_time => self.advance(cx, now),
-            State::Pause => self.begin(cx, now),
-            State::Lost => self.reconnect(cx, now),
-            State::Answer | State::Undo => Ok(Wish::Socket(self.sent < self.out.len())),
-            State::Done => Ok(Wish::Done),
+            ClientState::Pause if self.took_time => self.advance(cx, now),
+            ClientState::Pause => self.begin(cx, now),
+            ClientState::Lost => self.reconnect(cx, now),
+            ClientState::Answer | ClientState::Undo => Ok(Wish::Socket(self.sent < self.out.len())),
+            ClientState::Done => Ok(Wish::Done),
         }
     }
 
@@ -260,14 +260,14 @@ impl<'a> Client<'a> {
     /// The server is done with what was sent.
     fn answered(&mut self, cx: &mut Context<'a>) -> Result<Wish> {
         let now = Instant::now();
-        if self.state == State::Undo {
+        if self.state == ClientState::Undo {
             return self.finish(cx, now);
         }
         if self.error.is_some() {
             if self.status == b'I' {
                 return self.finish(cx, now);
             }
-            self.state = State::Undo;
+            self.state = ClientState::Undo;
             match self.dialect {
                 Dialect::PostgreSql => self.out.extend_from_slice(b"Q\0\0\0\x0dROLLBACK\0"),
                 Dialect::MySql => self.put_rollback(),
@@ -300,7 +300,7 @@ impl<'a> Client<'a> {
         let step = self.machine.run(&script.commands, &mut self.at);
         match step.map_err(|why| Error::new(format!("{}: {why}", script.name)))? {
             Step::Send(statement) => {
-                self.state = State::Answer;
+                self.state = ClientState::Answer;
                 self.took_time = true;
                 self.rows = 0;
                 self.encode(cx, statement)
@@ -308,7 +308,7 @@ impl<'a> Client<'a> {
                 Ok(self.send(cx))
             }
             Step::Sleep(us) => {
-                self.state = State::Pause;
+                self.state = ClientState::Pause;
                 self.took_time = true;
                 Ok(Wish::Timer(now + Duration::from_micros(us)))
             }
@@ -327,7 +327,7 @@ impl<'a> Client<'a> {
             return self.begin(cx, now);
         }
         // A script that did nothing this time must not keep the worker from its other clients.
-        self.state = State::Pause;
+        self.state = ClientState::Pause;
         Ok(Wish::Timer(now))
     }
 
@@ -403,13 +403,13 @@ impl<'a> Client<'a> {
         let now = Instant::now();
         let code = self.error.take().unwrap_or_else(|| "08006".to_owned());
         count(&mut cx.tally, cx.window, self.begun, now, Some(code));
-        (self.state, self.lost) = (State::Lost, now);
+        (self.state, self.lost) = (ClientState::Lost, now);
         Wish::Timer(now + RETRY)
     }
 
     fn reconnect(&mut self, cx: &mut Context<'a>, now: Instant) -> Result<Wish> {
         if now >= cx.window.until || cx.control.ended() {
-            self.state = State::Done;
+            self.state = ClientState::Done;
             return Ok(Wish::Done);
         }
         match open(cx.control) {

@@ -85,7 +85,7 @@ impl Outcome {
     }
 }
 
-struct State {
+struct EngineState {
     events: Queue,
     memory: Memory,
     cpus: Vec<Cpu>,
@@ -99,14 +99,14 @@ struct State {
 pub struct Core {
     /// Its number, from 0.
     pub id: usize,
-    state: Rc<RefCell<State>>,
+    state: Rc<RefCell<EngineState>>,
 }
 
 type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 /// A machine, its memory, and what runs on it.
 pub struct Simulation {
-    state: Rc<RefCell<State>>,
+    state: Rc<RefCell<EngineState>>,
     tasks: Vec<Task>,
     checked: bool,
 }
@@ -135,7 +135,7 @@ impl Simulation {
             tally: Tally::default(),
             exclusive_tally: Tally::default(),
         };
-        let state = State {
+        let state = EngineState {
             events: Queue::default(),
             memory: Memory::new(machine, cpus, seed),
             cpus: (0..cpus).map(cpu).collect(),
@@ -213,7 +213,7 @@ impl Simulation {
         let goal = self.state.borrow().ended + operations;
         for _ in 0..EVENTS_MAX {
             let mut state = self.state.borrow_mut();
-            let State { events, memory, ended, .. } = &mut *state;
+            let EngineState { events, memory, ended, .. } = &mut *state;
             if *ended >= goal {
                 return;
             }
@@ -277,7 +277,7 @@ struct Step<'a, F> {
     begin: Option<F>,
 }
 
-impl<F: FnOnce(&mut State) + Unpin> Future for Step<'_, F> {
+impl<F: FnOnce(&mut EngineState) + Unpin> Future for Step<'_, F> {
     type Output = ();
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
         match self.begin.take() {
@@ -291,7 +291,7 @@ impl<F: FnOnce(&mut State) + Unpin> Future for Step<'_, F> {
 }
 
 impl Core {
-    fn step<F: FnOnce(&mut State) + Unpin>(&self, begin: F) -> Step<'_, F> {
+    fn step<F: FnOnce(&mut EngineState) + Unpin>(&self, begin: F) -> Step<'_, F> {
         Step { core: self, begin: Some(begin) }
     }
 

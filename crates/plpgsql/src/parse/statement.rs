@@ -95,7 +95,7 @@ impl Parser<'_, '_> {
     }
 
     /// A variable or a part of one; `parts`: subscripts may follow.
-    pub(super) fn target(&mut self, parts: bool) -> Result<Target> {
+    pub(super) fn target(&mut self, parts: bool) -> Result<Assignable> {
         let position = self.here();
         let Some((slot, width, fields)) = self.variable_here() else {
             let name = &self.token().text;
@@ -125,7 +125,7 @@ impl Parser<'_, '_> {
                 break;
             }
         }
-        Ok(Target { slot, path })
+        Ok(Assignable { slot, path })
     }
 
     fn subscript(&mut self) -> Result<Step> {
@@ -375,7 +375,7 @@ impl Parser<'_, '_> {
         self.at = body_at;
         let record = self.variable(&name, oids::RECORD, -1, 0)?;
         let body = self.loop_body(id, label)?;
-        let targets = vec![Target { slot: record, path: Vec::new() }];
+        let targets = vec![Assignable { slot: record, path: Vec::new() }];
         Ok(StmtKind::ForRows { id, targets, source: Source::Cursor(slot, args), body })
     }
 
@@ -635,9 +635,9 @@ impl Parser<'_, '_> {
     }
 
     /// A row or record, or scalars.
-    pub(super) fn targets(&mut self) -> Result<Vec<Target>> {
+    pub(super) fn targets(&mut self) -> Result<Vec<Assignable>> {
         let first = self.target(false)?;
-        let is_row = |p: &Self, t: &Target| {
+        let is_row = |p: &Self, t: &Assignable| {
             t.path.is_empty() && p.slots[usize::from(t.slot)].kind != SlotKind::Scalar
         };
         let row = is_row(self, &first);
@@ -676,7 +676,10 @@ impl Parser<'_, '_> {
     }
 
     /// The arguments of a CALL that begins at a token: names, and the variables that they are.
-    fn call_arguments(&mut self, first: usize) -> Result<Vec<(Option<String>, Option<Target>)>> {
+    fn call_arguments(
+        &mut self,
+        first: usize,
+    ) -> Result<Vec<(Option<String>, Option<Assignable>)>> {
         let end = self.at;
         self.at = first;
         while self.at < end && !self.token().is_sign("(") {

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use base::settings::{live_int, setting};
 
-use super::kept::Kept;
+use super::kept::PackedWait;
 use super::{WaitRecord, is_idle, pending};
 use crate::spin::{SpinLock, SpinLockGuard};
 
@@ -19,7 +19,7 @@ const RINGS_MAX: usize = 64;
 
 /// Record number `n` is in slot `n % slots.len()`.
 struct Slots {
-    slots: Vec<Kept>,
+    slots: Vec<PackedWait>,
     /// The setting for which it has that many.
     made_for: usize,
     /// The slot of the next record, so that nobody divides.
@@ -44,7 +44,7 @@ fn rings() -> &'static [[Ring; 2]] {
 }
 
 impl Slots {
-    fn of(slots: Vec<Kept>) -> Slots {
+    fn of(slots: Vec<PackedWait>) -> Slots {
         Slots { slots, made_for: 0, at: 0, next: 0, oldest: 0 }
     }
 
@@ -53,14 +53,14 @@ impl Slots {
         self.oldest.max(self.next.saturating_sub(self.slots.len() as u64))
     }
 
-    fn push(&mut self, record: Kept) {
+    fn push(&mut self, record: PackedWait) {
         self.slots[self.at] = record;
         self.at = if self.at + 1 == self.slots.len() { 0 } else { self.at + 1 };
         self.next += 1;
     }
 
     /// Moves what fits into `slots`; returns the old ones, to be freed outside of the lock.
-    fn resize(&mut self, mut slots: Vec<Kept>) -> Vec<Kept> {
+    fn resize(&mut self, mut slots: Vec<PackedWait>) -> Vec<PackedWait> {
         let (old, new) = (self.slots.len() as u64, slots.len() as u64);
         self.oldest = self.first().max(self.next.saturating_sub(new));
         for number in self.oldest..self.next {
@@ -72,7 +72,7 @@ impl Slots {
 }
 
 /// Appends records to ring `index`, modulo the number of rings.
-pub(super) fn append(index: usize, records: &[Kept]) {
+pub(super) fn append(index: usize, records: &[PackedWait]) {
     let rings = rings();
     let pair = &rings[index % rings.len()];
     for (kind, ring) in pair.iter().enumerate() {
@@ -97,7 +97,7 @@ pub(super) fn append(index: usize, records: &[Kept]) {
 /// Gives a ring its part of `wanted` records. Memory is asked for and given back outside of the lock.
 #[cold]
 fn resized(ring: &SpinLock<Slots>, wanted: usize) -> SpinLockGuard<'_, Slots> {
-    let fresh = vec![Kept::EMPTY; wanted.div_ceil(rings().len())];
+    let fresh = vec![PackedWait::EMPTY; wanted.div_ceil(rings().len())];
     let mut slots = ring.lock();
     let old = slots.resize(fresh);
     slots.made_for = wanted;
@@ -141,7 +141,7 @@ fn read(ring: &SpinLock<Slots>, next: &mut u64, into: &mut Vec<WaitRecord>) -> u
     let end = ring.lock().next;
     let mut missed = 0;
     while *next < end {
-        let mut chunk = [Kept::EMPTY; CHUNK];
+        let mut chunk = [PackedWait::EMPTY; CHUNK];
         let mut copied = 0;
         {
             let slots = ring.lock();
@@ -170,11 +170,11 @@ mod tests {
     use super::*;
 
     fn slots(len: usize) -> Slots {
-        Slots::of(vec![Kept::EMPTY; len])
+        Slots::of(vec![PackedWait::EMPTY; len])
     }
 
-    fn record(n: u64) -> Kept {
-        Kept { event_began: n, ..Kept::EMPTY }
+    fn record(n: u64) -> PackedWait {
+        PackedWait { event_began: n, ..PackedWait::EMPTY }
     }
 
     fn all(ring: &SpinLock<Slots>, from: u64) -> (Vec<u64>, u64) {
@@ -197,11 +197,11 @@ mod tests {
     fn a_ring_changes_its_size_and_keeps_what_fits() {
         let ring = SpinLock::new(slots(10));
         (0..25).for_each(|n| ring.lock().push(record(n)));
-        ring.lock().resize(vec![Kept::EMPTY; 40]);
+        ring.lock().resize(vec![PackedWait::EMPTY; 40]);
         assert_eq!(all(&ring, 0).0, (15..25).collect::<Vec<_>>());
         (25..60).for_each(|n| ring.lock().push(record(n)));
         assert_eq!(all(&ring, 0).0, (20..60).collect::<Vec<_>>());
-        ring.lock().resize(vec![Kept::EMPTY; 3]);
+        ring.lock().resize(vec![PackedWait::EMPTY; 3]);
         assert_eq!(all(&ring, 0), ((57..60).collect(), 57));
         ring.lock().resize(Vec::new());
         assert_eq!(all(&ring, 0), (vec![], 60));

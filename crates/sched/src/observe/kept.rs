@@ -8,7 +8,7 @@ use crate::clock;
 /// A [`WaitRecord`]: one cache line, since in the history it is one that is in no cache.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-pub(crate) struct Kept {
+pub(crate) struct PackedWait {
     /// The event above [`clock::BITS`] bits of when it began.
     pub event_began: u64,
     /// Its time in nanoseconds; with [`SUMMED`].
@@ -22,13 +22,13 @@ pub(crate) struct Kept {
     pub pids: u64,
 }
 
-const _: () = assert!(size_of::<Kept>() == 64);
+const _: () = assert!(size_of::<PackedWait>() == 64);
 
 /// In a duration: the wait is in its session's own sums (`idle.rs`), and is not to be summed again.
 const SUMMED: u64 = 1 << 63;
 
-impl Kept {
-    pub const EMPTY: Kept = Kept {
+impl PackedWait {
+    pub const EMPTY: PackedWait = PackedWait {
         event_began: 0,
         duration: 0,
         task: 0,
@@ -40,27 +40,35 @@ impl Kept {
 
     /// A session's wait for its client, which began then and took so long.
     #[inline]
-    pub fn idle(task: u64, pid: i32, [began_ns, duration_ns]: [u64; 2]) -> Kept {
-        Kept {
+    pub fn idle(task: u64, pid: i32, [began_ns, duration_ns]: [u64; 2]) -> PackedWait {
+        PackedWait {
             event_began: (WaitEvent::ClientClientRead as u64) << clock::BITS | began_ns,
             duration: duration_ns | SUMMED,
             task,
             pids: pids(pid, 0),
-            ..Kept::EMPTY
+            ..PackedWait::EMPTY
         }
     }
 
     #[inline]
     pub fn words(self) -> [u64; 8] {
-        let Kept { event_began, duration, task, blocker, statement, object, pids } = self;
+        let PackedWait { event_began, duration, task, blocker, statement, object, pids } = self;
         [event_began, duration, task, blocker, statement, object[0], object[1], pids]
     }
 
-    /// The inverse of [`Kept::words`].
+    /// The inverse of [`PackedWait::words`].
     #[inline]
-    pub fn of_words(words: [u64; 8]) -> Kept {
+    pub fn of_words(words: [u64; 8]) -> PackedWait {
         let [event_began, duration, task, blocker, statement, first, second, pids] = words;
-        Kept { event_began, duration, task, blocker, statement, object: [first, second], pids }
+        PackedWait {
+            event_began,
+            duration,
+            task,
+            blocker,
+            statement,
+            object: [first, second],
+            pids,
+        }
     }
 
     /// Whether the profile has yet to count it.
@@ -73,7 +81,7 @@ impl Kept {
     }
 
     /// Whether the same task waited in the same statement for the same event and object.
-    pub fn is_like(&self, other: &Kept) -> bool {
+    pub fn is_like(&self, other: &PackedWait) -> bool {
         self.task == other.task
             && self.event_began >> clock::BITS == other.event_began >> clock::BITS
             && self.statement == other.statement
@@ -100,7 +108,7 @@ impl Kept {
     }
 }
 
-/// As [`Kept::pids`].
+/// As [`PackedWait::pids`].
 #[inline]
 pub(super) fn pids(pid: i32, blocker_pid: i32) -> u64 {
     u64::from(pid as u32) | u64::from(blocker_pid as u32) << 32
@@ -123,7 +131,7 @@ mod tests {
             began_ns: (1 << clock::BITS) - 1,
             duration_ns: 8,
         };
-        let kept = Kept {
+        let kept = PackedWait {
             event_began: (record.event as u64) << clock::BITS | record.began_ns,
             duration: record.duration_ns,
             task: record.task,
@@ -132,10 +140,10 @@ mod tests {
             object: record.object.encode(),
             pids: pids(record.pid, record.blocker_pid),
         };
-        assert_eq!(Kept::of_words(kept.words()).record(), record);
+        assert_eq!(PackedWait::of_words(kept.words()).record(), record);
         assert!(kept.is_to_be_summed());
-        let idle = Kept::idle(1, -2, [3, 4]);
-        let record = Kept::of_words(idle.words()).record();
+        let idle = PackedWait::idle(1, -2, [3, 4]);
+        let record = PackedWait::of_words(idle.words()).record();
         assert_eq!((record.pid, record.began_ns, record.duration_ns), (-2, 3, 4));
         assert_eq!((record.object, record.is_idle()), (WaitObject::None, true));
         assert!(!idle.is_to_be_summed());

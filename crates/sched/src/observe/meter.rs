@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::WaitEvent;
 
-use super::Kept;
+use super::PackedWait;
 use crate::spin::SpinLock;
 use crate::task::with_current;
 
@@ -29,7 +29,7 @@ pub(crate) struct Meter {
 impl Meter {
     /// A wait of the task is over.
     #[inline]
-    pub fn add(&self, kept: &Kept) {
+    pub fn add(&self, kept: &PackedWait) {
         if self.on.load(Ordering::Relaxed) {
             add(&mut self.sums.lock(), kept.event(), 1, kept.duration);
         }

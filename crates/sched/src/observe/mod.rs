@@ -46,7 +46,7 @@ pub(crate) use counts::count_acquisition;
 pub use counts::lwlock_acquisitions;
 pub use history::{HistoryCursor, history_since};
 pub(crate) use idle::IdleSums;
-pub(crate) use kept::Kept;
+pub(crate) use kept::PackedWait;
 pub(crate) use meter::Meter;
 pub use meter::{Metered, add_metered, meter, metered};
 pub use object::{WaitObject, Waiting};
@@ -121,7 +121,7 @@ pub fn set_observer(observer: Option<Observer>) {
 
 /// A wait is over.
 #[inline]
-pub(crate) fn finished(mut kept: Kept) {
+pub(crate) fn finished(mut kept: PackedWait) {
     if kept.blocker != 0 {
         name_blocker(&mut kept);
     }
@@ -132,7 +132,7 @@ pub(crate) fn finished(mut kept: Kept) {
 }
 
 #[inline(never)]
-fn name_blocker(kept: &mut Kept) {
+fn name_blocker(kept: &mut PackedWait) {
     let pid = task_by_id(kept.blocker).map_or(0, |task| task.pid());
     kept.pids = kept::pids(kept.pids as i32, pid);
 }
@@ -141,7 +141,7 @@ fn name_blocker(kept: &mut Kept) {
 #[inline]
 pub(crate) fn idle_finished(task: u64, pid: i32, sums: &IdleSums, began_duration: [u64; 2]) {
     sums.add(began_duration[1]);
-    let kept = Kept::idle(task, pid, began_duration);
+    let kept = PackedWait::idle(task, pid, began_duration);
     if live_int(setting::PG_WAIT_SAMPLING_HISTORY_SIZE) != 0 {
         pending::put(kept);
     }

@@ -10,7 +10,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::kept::Kept;
+use super::kept::PackedWait;
 use super::thread::{every, own};
 use super::{history, profile};
 use crate::local::local;
@@ -43,7 +43,7 @@ impl Pending {
     /// By the thread itself, which may write the slot: it is not among those that may be taken. True: that
     /// was the last one for which there was room.
     #[inline]
-    fn put(&self, kept: Kept) -> bool {
+    fn put(&self, kept: PackedWait) -> bool {
         let put = self.put.load(Ordering::Relaxed);
         for (word, value) in self.slots[put as usize % ROOM].iter().zip(kept.words()) {
             word.store(value, Ordering::Relaxed);
@@ -60,11 +60,11 @@ impl Pending {
         if taken == put {
             return;
         }
-        let mut all = [Kept::EMPTY; ROOM];
+        let mut all = [PackedWait::EMPTY; ROOM];
         let all = &mut all[..(put - taken) as usize];
         for (kept, at) in all.iter_mut().zip(taken..) {
             let words = self.slots[at as usize % ROOM].each_ref();
-            *kept = Kept::of_words(words.map(|word| word.load(Ordering::Relaxed)));
+            *kept = PackedWait::of_words(words.map(|word| word.load(Ordering::Relaxed)));
         }
         history::append(ring, all);
         sum(all);
@@ -74,17 +74,20 @@ impl Pending {
 }
 
 /// Adds waits to the profile, those that belong to one row of it together. Sorts them for that.
-fn sum(waits: &mut [Kept]) {
+fn sum(waits: &mut [PackedWait]) {
     let mut left = gather(waits, |kept| !kept.is_to_be_summed()).1;
     while let Some(first) = left.first().copied() {
         let (same, others) = gather(left, |kept| kept.is_like(&first));
-        profile::add(&first.record(), same.iter().map(Kept::duration_ns));
+        profile::add(&first.record(), same.iter().map(PackedWait::duration_ns));
         left = others;
     }
 }
 
 /// Brings those that are `wanted` to the front; they and the rest.
-fn gather(waits: &mut [Kept], wanted: impl Fn(&Kept) -> bool) -> (&mut [Kept], &mut [Kept]) {
+fn gather(
+    waits: &mut [PackedWait],
+    wanted: impl Fn(&PackedWait) -> bool,
+) -> (&mut [PackedWait], &mut [PackedWait]) {
     let mut count = 0;
     for at in 0..waits.len() {
         if wanted(&waits[at]) {
@@ -97,7 +100,7 @@ fn gather(waits: &mut [Kept], wanted: impl Fn(&Kept) -> bool) -> (&mut [Kept], &
 
 /// Puts a wait down that is over.
 #[inline]
-pub(super) fn put(kept: Kept) {
+pub(super) fn put(kept: PackedWait) {
     let own = own(local());
     if own.pending.put(kept) {
         own.settle();
@@ -154,18 +157,18 @@ mod tests {
 
     #[test]
     fn waits_are_summed_by_their_rows_however_they_are_mixed() {
-        let wait = |task: u64, statement: u64, event: WaitEvent, duration: u64| Kept {
+        let wait = |task: u64, statement: u64, event: WaitEvent, duration: u64| PackedWait {
             event_began: (event as u64) << crate::clock::BITS | duration,
             duration,
             task,
             statement,
             pids: task,
-            ..Kept::EMPTY
+            ..PackedWait::EMPTY
         };
         let (one, other) = (WaitEvent::TimeoutPgSleep, WaitEvent::IPCTaskJoin);
         let mut waits = [
             wait(901, 5, one, 1),
-            Kept::idle(901, 901, [1, 7]),
+            PackedWait::idle(901, 901, [1, 7]),
             wait(902, 5, one, 10),
             wait(901, 5, one, 2),
             wait(901, 6, one, 100),

@@ -64,11 +64,11 @@ struct Trace {
     target: TraceTarget,
     /// Who waits for it.
     tracer: TaskRef,
-    state: SpinLock<State>,
+    state: SpinLock<TraceState>,
 }
 
 #[derive(Default)]
-struct State {
+struct TraceState {
     log: TraceLog,
     /// The task that runs the statement, when one is wanted.
     runs: u64,

@@ -19,7 +19,7 @@ use catalog::object::ids;
 use sched::SpinLock;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
-use wire::password::Kept;
+use wire::password::StoredPassword;
 use wire::scram::Verifier;
 
 use crate::server::Server;
@@ -113,11 +113,11 @@ impl Guard {
         {
             return true;
         }
-        let parsed = kept.as_deref().and_then(Kept::parse);
+        let parsed = kept.as_deref().and_then(StoredPassword::parse);
         let real = parsed.is_some();
         // Who is nobody takes as long to refuse.
-        let parsed =
-            parsed.unwrap_or_else(|| Kept::Scram(Verifier::mock(&server.mock_secret, user)));
+        let parsed = parsed
+            .unwrap_or_else(|| StoredPassword::Scram(Verifier::mock(&server.mock_secret, user)));
         let fits = parsed.fits(user, password, &mut || Ok(())).unwrap_or(false) && real;
         if let (true, Some(kept)) = (fits, kept) {
             let mut known = self.known.lock();

@@ -69,13 +69,13 @@ fn about(page: &mut Page, server: &Server) {
 }
 
 fn sessions(page: &mut Page, server: &Server) {
-    use crate::registry::State;
-    const STATES: [State; 5] = [
-        State::Starting,
-        State::Active,
-        State::Idle,
-        State::IdleInTransaction,
-        State::IdleInFailed,
+    use crate::registry::SessionActivity;
+    const STATES: [SessionActivity; 5] = [
+        SessionActivity::Starting,
+        SessionActivity::Active,
+        SessionActivity::Idle,
+        SessionActivity::IdleInTransaction,
+        SessionActivity::IdleInFailed,
     ];
     let mut counts = [0u32; STATES.len()];
     let mut oldest = 0;

@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 
 use base::settings::{live_int, setting};
 use base::{Error, Result, err};
-use wire::password::Kept;
+use wire::password::StoredPassword;
 use wire::scram::{self, Exchange, Verifier};
 use wire::startup::Parameters;
 use wire::{Frame, auth};
 
-use super::{End, Phase, State};
+use super::{End, Phase, SessionState};
 use crate::client_auth::hba::{Client, ClientCert, Method, Rule};
 use crate::connection::Socket;
 use crate::log;
@@ -71,7 +71,7 @@ pub(super) struct Conversation {
 
 enum Stage {
     /// The password itself is to come.
-    Password { kept: Option<Kept> },
+    Password { kept: Option<StoredPassword> },
     /// The answer to a challenge.
     Md5 { kept: String, salt: [u8; 4] },
     /// SCRAM's first message.
@@ -94,7 +94,7 @@ struct Refusal {
     log: String,
 }
 
-impl State {
+impl SessionState {
     /// Finds the rule and begins the conversation, or lets the client in at once.
     pub(super) fn begin_authentication(&mut self, login: Login) -> Result<()> {
         let client_auth = self.server.client_auth();
@@ -132,12 +132,12 @@ impl State {
     }
 
     /// What the catalog keeps of a role's password, or why there is nothing to compare with.
-    fn kept_password(&mut self, user: &str) -> (Option<String>, Option<Kept>) {
+    fn kept_password(&mut self, user: &str) -> (Option<String>, Option<StoredPassword>) {
         let catalog = self.catalog_tx.view();
         let Some(role) = catalog.role_named(user) else {
             return (Some(format!("Role \"{user}\" does not exist.")), None);
         };
-        let Some(kept) = role.password.as_deref().and_then(Kept::parse) else {
+        let Some(kept) = role.password.as_deref().and_then(StoredPassword::parse) else {
             return (Some(format!("User \"{user}\" has no password assigned.")), None);
         };
         let ended = role.valid_until.is_some_and(|until| until < crate::server::now());
@@ -149,7 +149,7 @@ impl State {
         &mut self,
         method: Method,
         user: &str,
-        kept: Option<Kept>,
+        kept: Option<StoredPassword>,
         doomed: Option<String>,
     ) -> Result<(Stage, Option<String>)> {
         let with_md5 = self.settings.get().str(setting::PASSWORD_ENCRYPTION) == "md5";
@@ -161,7 +161,7 @@ impl State {
                 auth::cleartext(&mut out.buffer);
                 (Stage::Password { kept }, doomed)
             }
-            (Method::Md5, Some(Kept::Md5(kept))) if with_md5 => {
+            (Method::Md5, Some(StoredPassword::Md5(kept))) if with_md5 => {
                 auth::md5(&mut out.buffer, salt);
                 (Stage::Md5 { kept, salt }, doomed)
             }
@@ -172,8 +172,8 @@ impl State {
                 };
                 auth::sasl(&mut out.buffer, mechanisms);
                 match kept {
-                    Some(Kept::Scram(verifier)) => (Stage::First { verifier }, doomed),
-                    Some(Kept::Md5(_)) => {
+                    Some(StoredPassword::Scram(verifier)) => (Stage::First { verifier }, doomed),
+                    Some(StoredPassword::Md5(_)) => {
                         let why = format!(
                             "User \"{user}\" has an MD5 password, which only the method \"md5\" takes, \
                              and only with password_encryption = md5."

@@ -7,7 +7,7 @@
 //!   inner session:                                           └ INSERT ┘ its own commit
 //! ```
 //!
-//! The inner session is a [`State`] like any other: own transaction, snapshot, locks, view of the
+//! The inner session is a [`SessionState`] like any other: own transaction, snapshot, locks, view of the
 //! catalog; it lasts for the one call. It runs on the outer one's task, so the outer one waits for it
 //! by nature, cancel and time-outs reach it, and its memory is the outer session's. Nothing of it goes
 //! to the client but notices: its rows are kept.
@@ -26,10 +26,10 @@ use sql::{Prepared, Statement, Utility};
 use txn::LockOwner;
 use types::{Datum, io};
 
-use super::State;
+use super::SessionState;
 use super::execute::Run;
 use super::portal::ResultFormats;
-use super::rows::Kept;
+use super::rows::CollectedRows;
 use super::settings::SessionSettings;
 use crate::connection::{Output, Socket};
 use crate::registry::Entry;
@@ -110,11 +110,12 @@ impl Outer<'_> {
         result.map_err(|e| foreign(e, text))
     }
 
-    fn session(&self, settings: &SessionSettings) -> Box<State> {
+    fn session(&self, settings: &SessionSettings) -> Box<SessionState> {
         let owner = self.server.engine.txn.new_inner_owner(self.owner);
         let (server, entry, socket) = (self.server, self.entry, self.socket);
         let open = self.open.clone();
-        let mut inner = State::new(server.clone(), entry.clone(), socket.clone(), owner, open);
+        let mut inner =
+            SessionState::new(server.clone(), entry.clone(), socket.clone(), owner, open);
         inner.settings = settings.inherited();
         inner.database = self.database.clone();
         inner.nesting = self.nesting + 1;
@@ -127,7 +128,7 @@ fn foreign(error: Error, text: &str) -> Error {
     error.without_position().context(format!("autonomous transaction \"{text}\""))
 }
 
-impl State {
+impl SessionState {
     fn run_autonomous(&mut self, text: &str, params: &[Datum]) -> Result<Datum> {
         let mut plan = self.plan(text, &[])?;
         let prepared = plan.prepared.clone();
@@ -149,7 +150,7 @@ impl State {
         let prepared = run.plan.prepared.clone();
         let snapshot = self.snapshot()?;
         let types: Vec<Oid> = prepared.columns.iter().map(|c| c.ty).collect();
-        let mut kept = Kept { rows: Vec::new(), types };
+        let mut kept = CollectedRows { rows: Vec::new(), types };
         let outcome = self.with_context(&run, snapshot, |cx, _| match &prepared.statement {
             Statement::Query(_) => context::run(&prepared, cx, &mut kept),
             _ => context::run_utility(&prepared, cx, &mut kept),

@@ -14,7 +14,7 @@ use sql::{Prepared, Statement, Utility};
 use types::func::{CastContext, CastMethod};
 use types::{Datum, oids};
 
-use super::State;
+use super::SessionState;
 use super::execute::Run;
 use super::hooks::transaction_setting;
 use super::portal::{PlanOf, Planned, PreparedStatement, ResultFormats};
@@ -39,7 +39,7 @@ pub(super) fn secret_setting(name: &str) -> base::Error {
     )
 }
 
-impl State {
+impl SessionState {
     /// Runs the statement, which is `run`'s, if it is the session's own; None if it is the executor's.
     pub(super) fn control(&mut self, utility: &Utility, run: &Run<'_>) -> Result<Option<Outcome>> {
         let mut outcome = Outcome::default();

@@ -20,14 +20,14 @@ use sql::utility::FetchHow;
 use sql::{Statement, Utility};
 use types::{Datum, oids};
 
-use super::State;
+use super::SessionState;
 use super::execute::Run;
 use super::portal::{
     Hold, PlanOf, Planned, Portal, Portals, PreparedStatement, Progress, ResultFormats,
 };
-use super::rows::{self, Kept, Rows};
+use super::rows::{self, CollectedRows, Rows};
 
-impl State {
+impl SessionState {
     /// DECLARE CURSOR.
     pub(super) fn declare(&mut self, given: &Run<'_>) -> Result<()> {
         let mut declaration = given.plan.clone();
@@ -179,7 +179,7 @@ impl State {
         let prepared = &run.plan.prepared;
         let mut types: Vec<base::Oid> = prepared.columns.iter().map(|c| c.ty).collect();
         types.extend((0..tables).flat_map(|_| [oids::TID, oids::OID]));
-        let mut kept = Kept { rows: Vec::new(), types };
+        let mut kept = CollectedRows { rows: Vec::new(), types };
         let _memory = sched::memory::for_use(sched::memory::Use::Rows);
         self.with_context(&run, snapshot, |cx, _| {
             if again {
@@ -382,7 +382,7 @@ impl Taken {
         let prepared = portal.plan.prepared.clone();
         let mut types: Vec<base::Oid> = prepared.columns.iter().map(|c| c.ty).collect();
         types.extend((0..portal.tables.len()).flat_map(|_| [oids::TID, oids::OID]));
-        let mut kept = Kept { rows: Vec::new(), types };
+        let mut kept = CollectedRows { rows: Vec::new(), types };
         {
             let _memory = sched::memory::for_use(sched::memory::Use::Rows);
             let mut inner = ExecContext { snapshot, params: &portal.params, ..cx.inner() };

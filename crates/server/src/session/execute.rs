@@ -16,12 +16,12 @@ use txn::{Isolation, LockMode, LockTag, Transaction};
 use types::{Datum, io};
 use wire::response;
 
-use super::State;
+use super::SessionState;
 use super::autonomous::Outer;
 use super::copy::CopyReader;
 use super::hooks::{Hooks, Info};
 use super::portal::{NEVER_FRESH, PlanOf, Planned, PreparedStatement, ResultFormats};
-use super::rows::{self, Kept, Rows};
+use super::rows::{self, CollectedRows, Rows};
 use super::transaction::Block;
 use crate::counters::Relid;
 use crate::statements::{Sample, StatementKey};
@@ -48,7 +48,7 @@ pub struct Run<'a> {
     pub discard: bool,
 }
 
-impl State {
+impl SessionState {
     /// Calls `f` with what planning depends on. Returns its result with the version and the epoch of a
     /// plan made so.
     fn with_prepare_context<R>(
@@ -207,7 +207,7 @@ impl State {
     /// Makes a prepared statement's plan anew, for its next runs, too.
     ///
     /// # Errors
-    /// As [`State::refresh`].
+    /// As [`SessionState::refresh`].
     pub(super) fn renew(&mut self, statement: &mut Arc<PreparedStatement>) -> Result<()> {
         let mut plan = PlanOf::Statement(statement.clone());
         self.refresh(&mut plan, &statement.text, &statement.declared)?;
@@ -261,14 +261,14 @@ impl State {
         self.run_locked(run, began)
     }
 
-    /// What comes before a plan is run: its transaction, and [`State::lock`].
+    /// What comes before a plan is run: its transaction, and [`SessionState::lock`].
     pub(super) fn begin_run(&mut self, run: &mut Run<'_>) -> Result<()> {
         self.ensure_transaction();
         self.check_read_only(&run.plan.prepared)?;
         self.lock(run)
     }
 
-    /// The rest of [`State::run`] for a plan that has its locks.
+    /// The rest of [`SessionState::run`] for a plan that has its locks.
     pub(super) fn run_locked(&mut self, run: &Run<'_>, began: Option<u64>) -> Result<Outcome> {
         let prepared = &run.plan.prepared;
         self.begin_copy(prepared)?;
@@ -456,7 +456,7 @@ impl State {
         }
     }
 
-    /// As [`State::run`], but the rows are kept.
+    /// As [`SessionState::run`], but the rows are kept.
     pub(super) fn run_kept(&mut self, prepared: &Arc<Prepared>) -> Result<Vec<Vec<Datum>>> {
         self.ensure_transaction();
         let formats = ResultFormats::default();
@@ -473,7 +473,7 @@ impl State {
         };
         let snapshot = self.snapshot()?;
         let types = prepared.columns.iter().map(|c| c.ty).collect();
-        let mut kept = Kept { rows: Vec::new(), types };
+        let mut kept = CollectedRows { rows: Vec::new(), types };
         self.with_context(&run, snapshot, |cx, _| context::run(prepared, cx, &mut kept))?;
         Ok(kept.rows)
     }

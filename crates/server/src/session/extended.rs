@@ -10,7 +10,7 @@ use exec::context::Outcome;
 use sql::Statement;
 use sql::utility::FetchHow;
 use types::{Datum, io};
-use wire::extended::{Bind, Parse, Target};
+use wire::extended::{Bind, Parse, StatementOrPortal};
 use wire::response;
 
 use super::cursor::portal_failed;
@@ -19,12 +19,15 @@ use super::portal::{Planned, Portal, PreparedStatement, Progress, ResultFormats}
 use super::settings::LogStatement;
 use super::simple::ends_block;
 use super::transaction::Block;
-use super::{State, rows, utf8};
+use super::{SessionState, rows, utf8};
 use crate::server;
 
-impl State {
+impl SessionState {
     /// Runs one message behind the panic boundary. Fatal errors only are returned.
-    pub(super) fn extended(&mut self, f: impl FnOnce(&mut State) -> Result<()>) -> Result<()> {
+    pub(super) fn extended(
+        &mut self,
+        f: impl FnOnce(&mut SessionState) -> Result<()>,
+    ) -> Result<()> {
         if self.transaction.block == Block::None && self.transaction.current.is_none() {
             self.prologue();
         }
@@ -48,7 +51,7 @@ impl State {
     /// Sync: the implicit transaction ends.
     pub(super) fn sync(&mut self) -> Result<()> {
         self.skip_to_sync = false;
-        if let Err(error) = self.guarded(State::end_implicit) {
+        if let Err(error) = self.guarded(SessionState::end_implicit) {
             self.failed(error, None)?;
         }
         self.ready()
@@ -184,11 +187,11 @@ impl State {
     }
 
     /// Describe.
-    pub(super) fn describe(&mut self, target: Target, name: &[u8]) -> Result<()> {
+    pub(super) fn describe(&mut self, target: StatementOrPortal, name: &[u8]) -> Result<()> {
         let name = utf8(name)?;
         match target {
-            Target::Statement => self.describe_statement(name),
-            Target::Portal => {
+            StatementOrPortal::Statement => self.describe_statement(name),
+            StatementOrPortal::Portal => {
                 let portal = self.portals.take(name).ok_or_else(|| no_portal(name))?;
                 let described = self.describe_portal(&portal);
                 self.portals.put(name, portal);
@@ -356,11 +359,11 @@ impl State {
     }
 
     /// Close.
-    pub(super) fn close(&mut self, target: Target, name: &[u8]) -> Result<()> {
+    pub(super) fn close(&mut self, target: StatementOrPortal, name: &[u8]) -> Result<()> {
         let name = utf8(name)?;
         match target {
-            Target::Statement => drop(self.statements.remove(name)),
-            Target::Portal => self.close_portal(name),
+            StatementOrPortal::Statement => drop(self.statements.remove(name)),
+            StatementOrPortal::Portal => self.close_portal(name),
         }
         response::close_complete(&mut self.out.get_mut().buffer);
         Ok(())

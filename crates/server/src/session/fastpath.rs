@@ -9,12 +9,12 @@ use types::{Datum, io};
 use wire::extended::FunctionCall;
 use wire::response;
 
-use super::State;
+use super::SessionState;
 use super::execute::Run;
 use super::portal::ResultFormats;
-use super::rows::Kept;
+use super::rows::CollectedRows;
 
-impl State {
+impl SessionState {
     /// FunctionCall. Fatal errors only are returned.
     pub(super) fn function_call(&mut self, call: &FunctionCall<'_>) -> Result<()> {
         self.prologue();
@@ -59,7 +59,7 @@ impl State {
         let prepared = run.plan.prepared.clone();
         let snapshot = self.snapshot()?;
         let column = prepared.columns.first().map_or(Oid::INVALID, |c| c.ty);
-        let mut kept = Kept { rows: Vec::new(), types: vec![column] };
+        let mut kept = CollectedRows { rows: Vec::new(), types: vec![column] };
         self.with_context(&run, snapshot, |cx, _| context::run(&prepared, cx, &mut kept))?;
         self.end_command(&prepared, 1);
         let value = kept.rows.pop().and_then(|mut row| row.pop()).unwrap_or_default();

@@ -17,7 +17,7 @@ use exec::tally::Tally;
 use sched::Interrupt;
 use types::datum::Array;
 use types::{Datum, FormatContext, oids};
-use wire::password::Kept;
+use wire::password::StoredPassword;
 use wire::response;
 use wire::scram::{self, Verifier};
 
@@ -599,7 +599,7 @@ impl SessionHooks for Hooks<'_> {
     }
 
     fn password(&mut self, role: &str, password: &str) -> Result<Option<String>> {
-        if let Some(kept) = Kept::parse(password) {
+        if let Some(kept) = StoredPassword::parse(password) {
             let empty = kept.fits(role, "", &mut super::auth::let_others_run)?;
             return Ok((!empty).then(|| password.to_owned()));
         }

@@ -12,7 +12,7 @@ use base::{Result, err};
 use catalog::object::ids;
 use catalog::{Rights, Snapshot};
 
-use super::State;
+use super::SessionState;
 
 /// A role: its oid and name.
 pub type RoleName = (u32, Arc<str>);
@@ -61,7 +61,7 @@ impl Identity {
     }
 }
 
-impl State {
+impl SessionState {
     /// In whose name statements run.
     pub(super) fn role(&self) -> u32 {
         self.settings.identity.current.0

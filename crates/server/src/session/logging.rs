@@ -8,7 +8,7 @@ use sql::plan::Node;
 use sql::{Prepared, Statement, Utility};
 use types::{Datum, io};
 
-use super::State;
+use super::SessionState;
 use super::settings::LogStatement;
 use crate::log;
 
@@ -26,7 +26,7 @@ fn class(prepared: &Prepared) -> LogStatement {
     }
 }
 
-impl State {
+impl SessionState {
     /// Logs a statement that is about to run, if it is to be; whether it was. `how` is what comes
     /// before the text: `statement`, `execute name`.
     pub(super) fn log_before(

@@ -1,6 +1,6 @@
 //! A session: what a client's connection is to the server.
 //!
-//! [`Session`] is what the scheduler runs; [`State`] is everything the session knows. A run takes
+//! [`Session`] is what the scheduler runs; [`SessionState`] is everything the session knows. A run takes
 //! the state out, serves what has come, and puts it back: only one run goes on at a time, so nothing
 //! in the state is locked.
 //!
@@ -91,13 +91,13 @@ enum Stage {
     /// Accepted; nothing has come yet.
     New,
     /// Between two runs.
-    Resting(Box<State>),
+    Resting(Box<SessionState>),
     /// Runs, or has ended.
     Away,
 }
 
 /// Everything that a session knows.
-pub struct State {
+pub struct SessionState {
     server: Arc<Server>,
     entry: Arc<Entry>,
     socket: Arc<Socket>,
@@ -199,13 +199,13 @@ impl Session {
     }
 
     /// Takes the state out for a run; None when the session has ended.
-    fn take(&self) -> Option<Box<State>> {
+    fn take(&self) -> Option<Box<SessionState>> {
         let stage = std::mem::replace(&mut *self.state.lock(), Stage::Away);
         match stage {
             Stage::Resting(state) => Some(state),
             Stage::Away => None,
             Stage::New => {
-                let state = Box::new(State::begin(self));
+                let state = Box::new(SessionState::begin(self));
                 let entry = &*self.entry;
                 let [owner, slot] = state.owner.lines();
                 let objects = [
@@ -265,13 +265,13 @@ impl Drop for Session {
     }
 }
 
-impl State {
+impl SessionState {
     /// A client's session begins.
-    fn begin(session: &Session) -> State {
+    fn begin(session: &Session) -> SessionState {
         let (server, entry) = (session.server.clone(), session.entry.clone());
         let owner = server.engine.txn.new_owner(&entry.task, entry.pid);
         let shared = server.engine.catalog.shared().clone();
-        let mut state = State::new(server, entry, session.socket.clone(), owner, shared);
+        let mut state = SessionState::new(server, entry, session.socket.clone(), owner, shared);
         state.idle_deadline = Some(session.deadline);
         state
     }
@@ -282,9 +282,9 @@ impl State {
         socket: Arc<Socket>,
         owner: Arc<LockOwner>,
         open: Arc<OpenDatabase>,
-    ) -> State {
+    ) -> SessionState {
         let engine = &server.engine;
-        State {
+        SessionState {
             phase: Phase::Starting,
             conversation: None,
             refusal: None,
@@ -540,7 +540,7 @@ impl State {
     }
 
     /// Runs a part of a statement behind the panic boundary.
-    fn guarded<R>(&mut self, f: impl FnOnce(&mut State) -> Result<R>) -> Result<R> {
+    fn guarded<R>(&mut self, f: impl FnOnce(&mut SessionState) -> Result<R>) -> Result<R> {
         catch_unwind(AssertUnwindSafe(|| f(self)))
             .unwrap_or_else(|_| Err(Error::internal("internal error; the log has the details")))
     }
@@ -645,12 +645,12 @@ impl State {
             return;
         }
         let state = match self.transaction.block.status() {
-            TransactionStatus::Idle => registry::State::Idle,
-            TransactionStatus::InBlock => registry::State::IdleInTransaction,
-            TransactionStatus::Failed => registry::State::IdleInFailed,
+            TransactionStatus::Idle => registry::SessionActivity::Idle,
+            TransactionStatus::InBlock => registry::SessionActivity::IdleInTransaction,
+            TransactionStatus::Failed => registry::SessionActivity::IdleInFailed,
         };
         self.entry.task.set_priority_class(match state {
-            registry::State::IdleInTransaction => PriorityClass::InTransaction,
+            registry::SessionActivity::IdleInTransaction => PriorityClass::InTransaction,
             _ => PriorityClass::Ordinary,
         });
         if let Some((began, plan)) = self.committing.take() {
@@ -660,7 +660,7 @@ impl State {
         clock::note_idle(ns);
         let now = server::at(ns);
         self.account.begin_waiting(now);
-        if state != registry::State::IdleInTransaction || self.account.is_due(now) {
+        if state != registry::SessionActivity::IdleInTransaction || self.account.is_due(now) {
             self.pass_on_counts(now);
         }
         self.entry.end_statement(state, now);

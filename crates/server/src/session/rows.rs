@@ -169,14 +169,14 @@ impl RowSink for Rows<'_> {
 
 /// Keeps rows instead of sending them.
 #[derive(Default)]
-pub struct Kept {
+pub struct CollectedRows {
     /// The rows.
     pub rows: Vec<Vec<Datum>>,
     /// Types of the columns.
     pub types: Vec<Oid>,
 }
 
-impl RowSink for Kept {
+impl RowSink for CollectedRows {
     fn batch(&mut self, batch: &Batch) -> Result<()> {
         for row in 0..batch.rows {
             let value = |(i, c): (usize, &Column)| match c.is_null(row) {

@@ -9,9 +9,9 @@ use sql::Statement;
 use super::execute::Run;
 use super::portal::ResultFormats;
 use super::transaction::Block;
-use super::{State, utf8};
+use super::{SessionState, utf8};
 
-impl State {
+impl SessionState {
     /// Query. Fatal errors only are returned.
     pub(super) fn simple_query(&mut self, text: &[u8], rest: &[u8]) -> Result<()> {
         self.prologue();

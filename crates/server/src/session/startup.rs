@@ -12,11 +12,11 @@ use wire::startup::{LONG_SECRETS, NEWEST_MINOR, Parameters, Startup};
 use super::auth::Login;
 use super::identity::{Identity, RoleName};
 use super::known::{self, Known};
-use super::{End, Phase, State};
+use super::{End, Phase, SessionState};
 use crate::connection::{Patience, Socket};
 use crate::{log, registry, server};
 
-impl State {
+impl SessionState {
     /// Answers a first packet; `more` has come behind it.
     pub(super) fn startup(&mut self, startup: Startup<'_>, more: bool) -> Result<(), End> {
         match startup {
@@ -103,7 +103,7 @@ impl State {
             a.user = self.settings.identity.login.1.clone();
             a.database = self.database.clone();
             a.application = application;
-            a.state = registry::State::Idle;
+            a.state = registry::SessionActivity::Idle;
             a.user_oid = self.settings.identity.login.0;
         });
         self.account.begin_session(server::now());

@@ -21,7 +21,7 @@ use txn::transaction::SavepointLevel;
 use txn::{Isolation, Transaction};
 use wire::response::TransactionStatus;
 
-use super::State;
+use super::SessionState;
 use super::account::Pending;
 use super::settings::Mark;
 use crate::server;
@@ -117,7 +117,7 @@ pub fn isolation_name(isolation: Isolation) -> &'static str {
     }
 }
 
-impl State {
+impl SessionState {
     /// Begins a transaction if there is none.
     pub(super) fn ensure_transaction(&mut self) {
         if self.transaction.current.is_none() {

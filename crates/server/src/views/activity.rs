@@ -11,7 +11,7 @@ use sched::Task;
 use types::Datum;
 
 use super::{text, time};
-use crate::registry::{Entry, State};
+use crate::registry::{Entry, SessionActivity};
 use crate::server::Server;
 
 fn address(peer: Option<(IpAddr, u16)>) -> (Datum, Datum) {
@@ -52,8 +52,8 @@ fn session(entry: &Entry, transactions: &Transactions) -> Vec<Datum> {
     let (a, xact_start) = entry.look(Clone::clone);
     let (client, port) = address(entry.peer.client);
     let (xid, snapshot) = transactions.get(&entry.pid).copied().unwrap_or_default();
-    let mut row = new_row(&entry.task, a.state != State::Active);
-    if a.state != State::Starting {
+    let mut row = new_row(&entry.task, a.state != SessionActivity::Active);
+    if a.state != SessionActivity::Starting {
         row = row
             .set("datid", Datum::Oid(a.database.1))
             .set("datname", &*a.database.0)

@@ -16,7 +16,7 @@ struct Used {
 }
 
 /// A table of which versions are kept.
-struct Kept {
+struct HeldVersions {
     oid: u32,
     schema: String,
     name: String,
@@ -48,13 +48,13 @@ fn used(server: &Server) -> Vec<Used> {
 }
 
 /// The tables of a database of which vacuum had to keep versions.
-fn kept(server: &Server, database: u32) -> Vec<Kept> {
+fn kept(server: &Server, database: u32) -> Vec<HeldVersions> {
     let catalog = super::catalog_of(server, database);
     let one = |table: &std::sync::Arc<catalog::Table>| {
         let heap = Heap::open(&server.engine.storage, RelId(table.rel));
         let schema = catalog.schema(table.schema).map_or(String::new(), |s| s.name.to_string());
         let (oid, name) = (table.oid, table.name.to_string());
-        Kept { oid, schema, name, for_whom: heap.held_back() }
+        HeldVersions { oid, schema, name, for_whom: heap.held_back() }
     };
     let tables = catalog.tables().filter(|table| !RelId(table.rel).is_temporary());
     tables.map(one).filter(|kept| !kept.for_whom.is_empty()).collect()
@@ -68,7 +68,7 @@ pub(super) fn rows(server: &Server, database: u32) -> Vec<Vec<Datum>> {
     let mut before = Csn(0);
     for used in used(server) {
         let head = head(server, &used, last);
-        let mut row = |table: Option<(&Kept, u64, u64)>| {
+        let mut row = |table: Option<(&HeldVersions, u64, u64)>| {
             let mut row = head.clone();
             row.extend(match table {
                 Some((table, versions, bytes)) => [

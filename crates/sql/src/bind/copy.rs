@@ -212,9 +212,9 @@ impl Binder<'_> {
         if let crate::logical::Rel::Table(target) = &rel {
             rel = self.guard_rows(&target.clone())?;
         }
-        let targets: Vec<super::select::Target> = columns
+        let targets: Vec<super::select::TargetEntry> = columns
             .iter()
-            .map(|n| super::select::Target {
+            .map(|n| super::select::TargetEntry {
                 name: table.columns[usize::from(*n) - 1].name.clone(),
                 expr: self.column(base + n - 1),
                 typmod: -1,

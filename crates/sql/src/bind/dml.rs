@@ -19,7 +19,7 @@ use super::from::join;
 use super::instead::Instead;
 use super::policy::command;
 use super::scope::{NsItem, Place};
-use super::select::{Target, filter};
+use super::select::{TargetEntry, filter};
 use super::{Binder, Scope, ast, inner};
 
 /// How many columns an INSERT gives values at most, as far as its syntax says.
@@ -454,7 +454,8 @@ impl Binder<'_> {
         let Some(clause) = clause else { return Ok((None, Vec::new())) };
         let mut scope = Scope::new(None);
         scope.items = items;
-        let mut targets: Vec<Target> = self.target_list(&scope, &clause.exprs, Place::Returning)?;
+        let mut targets: Vec<TargetEntry> =
+            self.target_list(&scope, &clause.exprs, Place::Returning)?;
         for target in &mut targets {
             let e = std::mem::replace(&mut target.expr, Expr::Row(Vec::new()));
             target.expr = self.resolve_unknown(e)?;

@@ -4,7 +4,7 @@ use base::{Error, Result, err};
 use catalog::AclKind;
 use pg_query::{NodeEnum, protobuf as pb};
 
-use crate::role::{Grant, RoleOption, RoleRef, RoleStatement, Target};
+use crate::role::{Grant, GrantObjects, RoleOption, RoleRef, RoleStatement};
 use crate::utility::{LargeObjectStatement, Name};
 
 use super::define::def_value;
@@ -219,14 +219,14 @@ impl Binder<'_> {
     fn grant(&mut self, s: &pb::GrantStmt) -> Result<Grant> {
         let target = if s.targtype == pb::GrantTargetType::AclTargetAllInSchema as i32 {
             let schemas = ast::owned_strings(&s.objects);
-            Target::AllIn(self.grant_kind(s.objtype)?, schemas)
+            GrantObjects::AllIn(self.grant_kind(s.objtype)?, schemas)
         } else {
             self.grant_target(s)?
         };
         self.grant_of(s, target)
     }
 
-    fn grant_of(&self, s: &pb::GrantStmt, target: Target) -> Result<Grant> {
+    fn grant_of(&self, s: &pb::GrantStmt, target: GrantObjects) -> Result<Grant> {
         let (mut privileges, mut all_columns) = (Vec::new(), Vec::new());
         for node in &s.privileges {
             let Some(NodeEnum::AccessPriv(one)) = &node.node else { continue };
@@ -284,7 +284,7 @@ impl Binder<'_> {
             return Err(err!(SYNTAX_ERROR, "ALTER DEFAULT PRIVILEGES without an action"));
         };
         let kind = self.grant_kind(action.objtype)?;
-        self.grant_of(action, Target::Later { kind, roles, schemas })
+        self.grant_of(action, GrantObjects::Later { kind, roles, schemas })
     }
 
     fn grant_kind(&self, kind: i32) -> Result<AclKind> {
@@ -301,23 +301,23 @@ impl Binder<'_> {
         })
     }
 
-    fn grant_target(&mut self, s: &pb::GrantStmt) -> Result<Target> {
+    fn grant_target(&mut self, s: &pb::GrantStmt) -> Result<GrantObjects> {
         use pb::ObjectType as T;
         let strings = || ast::owned_strings(&s.objects);
         Ok(match T::try_from(s.objtype) {
-            Ok(T::ObjectTable) => Target::Relations(self.ranges(&s.objects)?),
-            Ok(T::ObjectSequence) => Target::Sequences(self.ranges(&s.objects)?),
-            Ok(T::ObjectDatabase) => Target::Databases(strings()),
-            Ok(T::ObjectSchema) => Target::Schemas(strings()),
-            Ok(T::ObjectLanguage) => Target::Languages(strings()),
-            Ok(T::ObjectTablespace) => Target::Tablespaces(strings()),
+            Ok(T::ObjectTable) => GrantObjects::Relations(self.ranges(&s.objects)?),
+            Ok(T::ObjectSequence) => GrantObjects::Sequences(self.ranges(&s.objects)?),
+            Ok(T::ObjectDatabase) => GrantObjects::Databases(strings()),
+            Ok(T::ObjectSchema) => GrantObjects::Schemas(strings()),
+            Ok(T::ObjectLanguage) => GrantObjects::Languages(strings()),
+            Ok(T::ObjectTablespace) => GrantObjects::Tablespaces(strings()),
             Ok(T::ObjectType | T::ObjectDomain) => {
                 let name = |node: &pb::Node| match &node.node {
                     Some(NodeEnum::List(list)) => Some(self.name_of_list(&list.items)),
                     Some(NodeEnum::TypeName(t)) => Some(self.name_of_list(&t.names)),
                     _ => None,
                 };
-                Target::Types(s.objects.iter().filter_map(name).collect())
+                GrantObjects::Types(s.objects.iter().filter_map(name).collect())
             }
             Ok(T::ObjectFunction | T::ObjectProcedure | T::ObjectRoutine) => {
                 let mut functions = Vec::with_capacity(s.objects.len());
@@ -325,7 +325,7 @@ impl Binder<'_> {
                     let Some(NodeEnum::ObjectWithArgs(f)) = &node.node else { continue };
                     functions.push(self.function_named(f)?);
                 }
-                Target::Functions(functions)
+                GrantObjects::Functions(functions)
             }
             _ => {
                 return Err(Error::unsupported(format!(

@@ -17,7 +17,7 @@ use super::{Binder, Scope, ast, inner};
 
 /// An entry of the target list.
 #[derive(Clone)]
-pub(crate) struct Target {
+pub(crate) struct TargetEntry {
     pub name: String,
     pub expr: Expr,
     /// The typmod of a constant that was cast (the cast itself is gone); -1 for all else.
@@ -31,9 +31,9 @@ struct OrderBy {
     nulls_first: bool,
 }
 
-/// Target list with hidden entries behind the visible ones.
+/// TargetEntry list with hidden entries behind the visible ones.
 pub(crate) struct Targets {
-    pub list: Vec<Target>,
+    pub list: Vec<TargetEntry>,
     pub visible: usize,
 }
 
@@ -248,7 +248,7 @@ impl Binder<'_> {
     }
 
     /// How targets are described to the client.
-    pub(crate) fn describe_targets(&self, targets: &[Target]) -> Result<Vec<OutputColumn>> {
+    pub(crate) fn describe_targets(&self, targets: &[TargetEntry]) -> Result<Vec<OutputColumn>> {
         targets
             .iter()
             .map(|t| {
@@ -269,7 +269,7 @@ impl Binder<'_> {
     }
 
     /// A projection with new columns.
-    pub(crate) fn project(&mut self, rel: Rel, targets: &[Target]) -> Result<(Rel, Vec<Col>)> {
+    pub(crate) fn project(&mut self, rel: Rel, targets: &[TargetEntry]) -> Result<(Rel, Vec<Col>)> {
         let mut exprs = Vec::with_capacity(targets.len());
         for target in targets {
             let typmod = self.typmod_of(&target.expr).max(target.typmod);
@@ -286,12 +286,12 @@ impl Binder<'_> {
     }
 
     /// A projection with set-returning calls: they are computed first, then what is around them.
-    fn project_set(&mut self, rel: Rel, targets: &[Target]) -> Result<(Rel, Vec<Col>)> {
+    fn project_set(&mut self, rel: Rel, targets: &[TargetEntry]) -> Result<(Rel, Vec<Col>)> {
         let mut sets: Vec<(Col, Expr)> = Vec::new();
         let mut rest = Vec::with_capacity(targets.len());
         for target in targets {
             let expr = self.extract_sets(target.expr.clone(), &mut sets)?;
-            rest.push(Target { name: target.name.clone(), expr, typmod: target.typmod });
+            rest.push(TargetEntry { name: target.name.clone(), expr, typmod: target.typmod });
         }
         // Calls whose arguments are calls themselves wait for a projection of their own.
         let mut rel = rel;
@@ -341,7 +341,7 @@ impl Binder<'_> {
         scope: &Scope<'_>,
         nodes: &[pb::Node],
         place: Place,
-    ) -> Result<Vec<Target>> {
+    ) -> Result<Vec<TargetEntry>> {
         scope.place.set(place);
         let mut out = Vec::with_capacity(nodes.len());
         for node in nodes {
@@ -358,7 +358,7 @@ impl Binder<'_> {
             {
                 let row = self.star_source(scope, i)?;
                 let fields = self.spread(row, target.location)?;
-                let target = |(name, expr): (types::Text, Expr)| Target {
+                let target = |(name, expr): (types::Text, Expr)| TargetEntry {
                     name: name.into(),
                     expr,
                     typmod: -1,
@@ -373,7 +373,7 @@ impl Binder<'_> {
                 (NodeEnum::TypeCast(c), Expr::Const(..)) => self.cast_typmod(c),
                 _ => -1,
             };
-            out.push(Target { name, expr, typmod });
+            out.push(TargetEntry { name, expr, typmod });
         }
         if out.len() > 1664 {
             return Err(err!(TOO_MANY_COLUMNS, "target lists can have at most 1664 entries"));
@@ -382,7 +382,12 @@ impl Binder<'_> {
     }
 
     /// `*`: all columns, which are read.
-    fn star(&mut self, scope: &Scope<'_>, c: &pb::ColumnRef, out: &mut Vec<Target>) -> Result<()> {
+    fn star(
+        &mut self,
+        scope: &Scope<'_>,
+        c: &pb::ColumnRef,
+        out: &mut Vec<TargetEntry>,
+    ) -> Result<()> {
         let names = ast::strings(&c.fields[..c.fields.len() - 1]);
         if names.is_empty() {
             let mut any = false;
@@ -399,8 +404,11 @@ impl Binder<'_> {
         let (schema, table) = ast::qualified(&names);
         if let Some(row) = self.variable_row(scope, &names, c.location)? {
             let fields = self.spread(row, c.location)?;
-            let target =
-                |(name, expr): (types::Text, Expr)| Target { name: name.into(), expr, typmod: -1 };
+            let target = |(name, expr): (types::Text, Expr)| TargetEntry {
+                name: name.into(),
+                expr,
+                typmod: -1,
+            };
             out.extend(fields.into_iter().map(target));
             return Ok(());
         }
@@ -411,11 +419,11 @@ impl Binder<'_> {
         Ok(())
     }
 
-    fn star_of(&mut self, item: &NsItem, out: &mut Vec<Target>) {
+    fn star_of(&mut self, item: &NsItem, out: &mut Vec<TargetEntry>) {
         for column in &item.columns {
             self.note_column(column);
             let (name, expr) = (column.name.clone(), column.expr.clone());
-            out.push(Target { name, expr, typmod: -1 });
+            out.push(TargetEntry { name, expr, typmod: -1 });
         }
     }
 
@@ -523,7 +531,7 @@ impl Binder<'_> {
         if let Some(at) = targets.list.iter().position(|t| walk::same(&t.expr, &expr)) {
             return at;
         }
-        targets.list.push(Target { name: "?column?".to_owned(), expr, typmod: -1 });
+        targets.list.push(TargetEntry { name: "?column?".to_owned(), expr, typmod: -1 });
         targets.list.len() - 1
     }
 

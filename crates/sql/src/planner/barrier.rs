@@ -10,7 +10,7 @@ use crate::walk;
 
 use super::cols::Cols;
 use super::leaf::Leaf;
-use super::{Goal, Phys, Planner};
+use super::{PhysicalPlan, Planner, RequiredProperties};
 
 impl Planner<'_> {
     /// Plans what is behind a barrier, with the conditions above it.
@@ -19,14 +19,14 @@ impl Planner<'_> {
         input: Rel,
         conditions: Vec<Expr>,
         need: &Cols,
-        goal: &Goal,
-    ) -> Result<Phys> {
+        required: &RequiredProperties,
+    ) -> Result<PhysicalPlan> {
         let (below, above) = self.divided(conditions);
         let rel = crate::bind::select::filter(input, below);
         if above.is_empty() {
-            return self.rel(rel, need, goal);
+            return self.rel(rel, need, required);
         }
-        self.filter_above(rel, above, need, goal)
+        self.filter_above(rel, above, need, required)
     }
 
     /// Those conditions that may go below a barrier, and those that stay above.
@@ -93,7 +93,7 @@ impl Planner<'_> {
         };
         let safe = leaf.conditions.iter().filter(|e| self.is_leakproof(e));
         let all: Vec<Expr> = own.iter().chain(safe).cloned().collect();
-        let path = self.best_path(table, &all, &leaf.need, &Goal::default());
+        let path = self.best_path(table, &all, &leaf.need, &RequiredProperties::default());
         let width = self.width(&leaf.need.iter().collect::<Vec<_>>());
         Estimate { width, ..path.estimate }
     }

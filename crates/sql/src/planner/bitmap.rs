@@ -15,7 +15,7 @@ use crate::walk;
 use super::Planner;
 use super::cost::Costs;
 use super::index::Match;
-use super::scan::{IndexCost, Path, Source, Way, pages_fetched};
+use super::scan::{IndexCost, Path, ScanMethod, Source, pages_fetched};
 
 /// Sets to choose from; more are not looked at.
 const CANDIDATES_MAX: usize = 12;
@@ -94,7 +94,7 @@ impl Planner<'_> {
         }
         let (_, chosen) = best?;
         let estimate = self.bitmap_estimate(source, &chosen, costs);
-        Some(Path { way: Way::Bitmap(chosen), estimate, order: Vec::new() })
+        Some(Path { method: ScanMethod::Bitmap(chosen), estimate, order: Vec::new() })
     }
 
     /// The union for an OR whose arms all have an index.

@@ -13,7 +13,7 @@ use crate::plan::{
 };
 
 use super::cols::Cols;
-use super::{Goal, Phys, Planner};
+use super::{PhysicalPlan, Planner, RequiredProperties};
 
 impl Planner<'_> {
     /// Plans a change of rows.
@@ -28,7 +28,7 @@ impl Planner<'_> {
             ChangeAction::Insert { mut input, conflict } => {
                 self.settle(&mut input.rel)?;
                 let need: Cols = input.cols.iter().copied().collect();
-                let phys = self.rel(input.rel, &need, &Goal::default())?;
+                let phys = self.rel(input.rel, &need, &RequiredProperties::default())?;
                 let input = self.arrange(phys, &input.cols)?;
                 let estimate = input.estimate;
                 let conflict = match conflict {
@@ -191,7 +191,7 @@ impl Planner<'_> {
             }
         }
         let need: Cols = wanted.iter().copied().collect();
-        let phys = self.rel(rel, &need, &Goal::default())?;
+        let phys = self.rel(rel, &need, &RequiredProperties::default())?;
         let input = self.arrange(phys, &wanted)?;
         let columns = table_columns(table, &wanted);
         Ok((input, wanted, columns))
@@ -204,8 +204,8 @@ impl Planner<'_> {
         targets: Vec<RelLock>,
         recheck: Vec<Expr>,
         need: &Cols,
-        goal: &Goal,
-    ) -> Result<Phys> {
+        required: &RequiredProperties,
+    ) -> Result<PhysicalPlan> {
         let mut wanted = Vec::new();
         for target in &targets {
             wanted.push(target.table.col(ScanColumn::Tid));
@@ -223,7 +223,7 @@ impl Planner<'_> {
             }
         }
         let all: Cols = wanted.iter().copied().collect();
-        let phys = self.rel(input, &all, goal)?;
+        let phys = self.rel(input, &all, required)?;
         let order = phys.order.clone();
         let plan = self.arrange(phys, &wanted)?;
         let mut out = Vec::with_capacity(targets.len());
@@ -256,7 +256,7 @@ impl Planner<'_> {
         }
         let estimate = plan.estimate;
         let node = Node::LockRows { input: Box::new(plan), targets: out };
-        Ok(Phys { plan: Plan { node, estimate }, cols: wanted, order })
+        Ok(PhysicalPlan { plan: Plan { node, estimate }, cols: wanted, order })
     }
 }
 

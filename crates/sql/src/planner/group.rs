@@ -12,11 +12,11 @@ use crate::walk;
 use super::cols::Cols;
 use super::cost::{self, Costs};
 use super::order::By;
-use super::{Goal, OrderKey, Phys, Planner, merge, order};
+use super::{OrderKey, PhysicalPlan, Planner, RequiredProperties, merge, order};
 
 /// Rows to group, and whether they come sorted by the groups.
 struct Grouped {
-    phys: Phys,
+    phys: PhysicalPlan,
     sorted: bool,
     estimate: Estimate,
 }
@@ -32,8 +32,8 @@ impl Planner<'_> {
         plain: bool,
         sets: Option<GroupingSets>,
         need: &Cols,
-        goal: &Goal,
-    ) -> Result<Phys> {
+        required: &RequiredProperties,
+    ) -> Result<PhysicalPlan> {
         let aggs: Vec<_> = aggs.into_iter().filter(|(c, _)| need.contains(*c)).collect();
         let mut inner_need = Cols::default();
         groups.iter().for_each(|(_, e)| inner_need.add(&Cols::of(e)));
@@ -53,7 +53,7 @@ impl Planner<'_> {
             let estimate = cost::aggregate(e, aggs.len(), exprs.len(), distinct, plain, width);
             Grouped { phys, sorted: false, estimate }
         } else {
-            let below = order::through(goal, &groups);
+            let below = order::through(required, &groups);
             self.grouped(input, &exprs, aggs.len(), width, &inner_need, &below)?
         };
         let group_exprs = self.resolve_all(exprs, &phys.cols)?;
@@ -85,7 +85,7 @@ impl Planner<'_> {
             sorted,
             sets,
         };
-        Ok(Phys { plan: Plan { node, estimate }, cols, order })
+        Ok(PhysicalPlan { plan: Plan { node, estimate }, cols, order })
     }
 
     /// How many different rows of these values there are.
@@ -93,7 +93,7 @@ impl Planner<'_> {
         exprs.iter().map(|e| self.distinct_values(e, rows)).product()
     }
 
-    /// The rows to group, in the cheapest way. `goal`: of the groups, in terms of the input's columns.
+    /// The rows to group, in the cheapest way. `required`: of the groups, in terms of the input's columns.
     fn grouped(
         &mut self,
         input: Rel,
@@ -101,11 +101,11 @@ impl Planner<'_> {
         calls: usize,
         width: i32,
         need: &Cols,
-        goal: &Goal,
+        required: &RequiredProperties,
     ) -> Result<Grouped> {
         let costs = Costs::of(self.cx.settings);
         let again = merge::one_table(&input, &[]);
-        let phys = self.rel(input, need, &Goal::default())?;
+        let phys = self.rel(input, need, &RequiredProperties::default())?;
         let rows = phys.plan.estimate.rows;
         let distinct = self.distinct_rows(exprs, rows);
         let mut best = {
@@ -115,14 +115,17 @@ impl Planner<'_> {
                 hashed.startup += cost::DISABLED;
                 hashed.total += cost::DISABLED;
             }
-            (until(&self.sorted_estimate(&hashed, &[], goal), goal), None, hashed)
+            (until(&self.sorted_estimate(&hashed, &[], required), required), None, hashed)
         };
         let over = |e: &Estimate| cost::group_sorted(e, calls, exprs.len(), distinct, width);
         let mut ways = vec![None];
         // In an order of the input's own, or of an index.
-        if let (Some(rel), Some(wanted)) = (again, group_order(exprs, goal)) {
+        if let (Some(rel), Some(wanted)) = (again, group_order(exprs, required)) {
             let part = (rows / distinct.max(1.0)).max(1.0);
-            let inner = Goal { order: wanted, rows: goal.rows.map(|groups| groups * part) };
+            let inner = RequiredProperties {
+                order: wanted,
+                rows: required.rows.map(|groups| groups * part),
+            };
             ways.push(Some(self.rel(rel, need, &inner)?));
         }
         for (n, way) in ways.iter().enumerate() {
@@ -131,14 +134,14 @@ impl Planner<'_> {
                 continue;
             }
             let estimate = over(&way.plan.estimate);
-            let cost = until(&self.sorted_estimate(&estimate, &way.order, goal), goal);
+            let cost = until(&self.sorted_estimate(&estimate, &way.order, required), required);
             if cost < best.0 {
                 best = (cost, Some(Some(n)), estimate);
             }
         }
-        let keys = sort_keys(exprs, goal);
+        let keys = sort_keys(exprs, required);
         let sorted = over(&cost::sort_all(&phys.plan.estimate, None, &costs));
-        let cost = until(&sorted, goal);
+        let cost = until(&sorted, required);
         if cost < best.0 && exprs.iter().all(merge::has_sort_key) {
             best = (cost, Some(None), sorted);
         }
@@ -159,11 +162,11 @@ impl Planner<'_> {
         need: &Cols,
         aggs: &[(Col, AggCall)],
         plain: bool,
-    ) -> Result<Phys> {
-        let [(_, agg)] = aggs else { return self.rel(input, need, &Goal::default()) };
+    ) -> Result<PhysicalPlan> {
+        let [(_, agg)] = aggs else { return self.rel(input, need, &RequiredProperties::default()) };
         let name = agg.aggregate.name;
         let [Expr::Column(col, ty)] = agg.args.as_slice() else {
-            return self.rel(input, need, &Goal::default());
+            return self.rel(input, need, &RequiredProperties::default());
         };
         let table = match &input {
             Rel::Table(_) => true,
@@ -173,17 +176,18 @@ impl Planner<'_> {
             _ => false,
         };
         if agg.direct.is_some() {
-            return self.rel(input, need, &Goal::default());
+            return self.rel(input, need, &RequiredProperties::default());
         }
         if !plain || !table || !matches!(name, "min" | "max") || agg.filter.is_some() {
-            return self.rel(input, need, &Goal::default());
+            return self.rel(input, need, &RequiredProperties::default());
         }
-        let whole = self.rel(input.clone(), need, &Goal::default())?;
+        let whole = self.rel(input.clone(), need, &RequiredProperties::default())?;
         let arg = Expr::Column(*col, *ty);
         let not_null = Expr::IsNull { arg: Box::new(arg), negated: true };
         let known = Rel::Filter { input: Box::new(input), conditions: vec![not_null] };
         let order = vec![(By::values(*col), name == "max", name == "max")];
-        let first = self.rel(known, need, &Goal { order: order.clone(), rows: Some(1.0) })?;
+        let first =
+            self.rel(known, need, &RequiredProperties { order: order.clone(), rows: Some(1.0) })?;
         let limited = cost::limit(&first.plan.estimate, Some(1.0), 0.0);
         if !order::satisfies(&first.order, &order) || limited.total >= whole.plan.estimate.total {
             return Ok(whole);
@@ -191,7 +195,11 @@ impl Planner<'_> {
         let count = Some(Expr::Const(Datum::Int8(1), types::oids::INT8));
         let input = Box::new(first.plan);
         let node = Node::Limit { input, count, offset: None, ties: Vec::new() };
-        Ok(Phys { plan: Plan { node, estimate: limited }, cols: first.cols, order: first.order })
+        Ok(PhysicalPlan {
+            plan: Plan { node, estimate: limited },
+            cols: first.cols,
+            order: first.order,
+        })
     }
 
     /// Plans DISTINCT.
@@ -201,42 +209,42 @@ impl Planner<'_> {
         keys: Vec<Expr>,
         sorted: bool,
         need: &Cols,
-        goal: &Goal,
-    ) -> Result<Phys> {
+        required: &RequiredProperties,
+    ) -> Result<PhysicalPlan> {
         let mut inner_need = need.clone();
         keys.iter().for_each(|k| inner_need.add(&Cols::of(k)));
         let Grouped { phys, sorted, mut estimate } = if sorted || keys.is_empty() {
-            let phys = self.rel(input, &inner_need, &Goal::default())?;
+            let phys = self.rel(input, &inner_need, &RequiredProperties::default())?;
             let distinct = self.distinct_rows(&keys, phys.plan.estimate.rows);
             let estimate = cost::distinct(&phys.plan.estimate, distinct);
             Grouped { phys, sorted, estimate }
         } else {
             let width = 0;
-            self.grouped(input, &keys, 0, width, &inner_need, goal)?
+            self.grouped(input, &keys, 0, width, &inner_need, required)?
         };
         estimate.width = phys.plan.estimate.width;
         let keys = self.resolve_all(keys, &phys.cols)?;
         let order = if sorted { phys.order } else { Vec::new() };
         let node = Node::Distinct { input: Box::new(phys.plan), keys, sorted };
-        Ok(Phys { plan: Plan { node, estimate }, cols: phys.cols, order })
+        Ok(PhysicalPlan { plan: Plan { node, estimate }, cols: phys.cols, order })
     }
 }
 
-/// What rows cost of which only the goal's are read.
-fn until(e: &Estimate, goal: &Goal) -> f64 {
-    match goal.rows {
+/// What rows cost of which only the required's are read.
+fn until(e: &Estimate, required: &RequiredProperties) -> f64 {
+    match required.rows {
         Some(rows) => e.until(rows / e.rows.max(1.0)),
         None => e.total,
     }
 }
 
 /// The order in which rows are grouped: first as it is wanted above. None when a group is no column.
-fn group_order(exprs: &[Expr], goal: &Goal) -> Option<Vec<OrderKey>> {
+fn group_order(exprs: &[Expr], required: &RequiredProperties) -> Option<Vec<OrderKey>> {
     let mut groups = Vec::with_capacity(exprs.len());
     for e in exprs {
         groups.push(By::of(e)?);
     }
-    let wanted = goal.order.iter().filter(|(by, ..)| groups.contains(by)).copied();
+    let wanted = required.order.iter().filter(|(by, ..)| groups.contains(by)).copied();
     let mut out: Vec<OrderKey> = wanted.collect();
     for group in groups {
         if !out.iter().any(|(by, ..)| *by == group) {
@@ -247,9 +255,11 @@ fn group_order(exprs: &[Expr], goal: &Goal) -> Option<Vec<OrderKey>> {
 }
 
 /// The same as keys of a sort, of any groups.
-fn sort_keys(exprs: &[Expr], goal: &Goal) -> Vec<SortKey> {
+fn sort_keys(exprs: &[Expr], required: &RequiredProperties) -> Vec<SortKey> {
     let plain = |e: &Expr| SortKey { expr: e.clone(), descending: false, nulls_first: false };
-    let Some(order) = group_order(exprs, goal) else { return exprs.iter().map(plain).collect() };
+    let Some(order) = group_order(exprs, required) else {
+        return exprs.iter().map(plain).collect();
+    };
     let key = |(by, descending, nulls_first): &OrderKey| {
         let is = |e: &&Expr| By::of(e) == Some(*by);
         let expr = exprs.iter().find(is)?.clone();

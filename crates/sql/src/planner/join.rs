@@ -5,7 +5,7 @@
 //! cheapest join. A step is a join by keys (hash, or merge: [`super::merge`]), a nested loop whose
 //! right side is read through an index with values of the left row, or a plain nested loop.
 //!
-//! When only the first rows will be read ([`Goal::rows`]), what counts is the cost until then: nested loops
+//! When only the first rows will be read ([`RequiredProperties::rows`]), what counts is the cost until then: nested loops
 //! over a first leaf that is read in the wanted order may then win over joins that read everything.
 
 use base::Result;
@@ -22,7 +22,7 @@ use super::graph::Graph;
 use super::leaf::{Leaf, infer_equal_constants, infer_from_arms, infer_ranges};
 use super::merge::{Side, one_table};
 use super::scan::Path;
-use super::{Goal, OrderKey, Phys, Planner, filtered, order};
+use super::{OrderKey, PhysicalPlan, Planner, RequiredProperties, filtered, order};
 
 /// How the next leaf is joined.
 enum Method {
@@ -63,12 +63,17 @@ struct Steps {
 struct Ready {
     leaf: Leaf,
     /// Planned already, where that depends on nothing else.
-    phys: Option<Phys>,
+    phys: Option<PhysicalPlan>,
 }
 
 impl Planner<'_> {
     /// Plans FROM with WHERE.
-    pub fn from(&mut self, rel: Rel, need: &Cols, goal: &Goal) -> Result<Phys> {
+    pub fn from(
+        &mut self,
+        rel: Rel,
+        need: &Cols,
+        required: &RequiredProperties,
+    ) -> Result<PhysicalPlan> {
         let mut graph = Graph::default();
         graph.add(rel)?;
         self.simplify(&mut graph)?;
@@ -78,7 +83,7 @@ impl Planner<'_> {
         let mut inner_need = need.clone();
         pulled.iter().for_each(|(_, e)| inner_need.add(&Cols::of(e)));
         if pulled.is_empty() {
-            return self.graph(graph, &inner_need, goal);
+            return self.graph(graph, &inner_need, required);
         }
         let computed: Cols = pulled.iter().map(|(c, _)| *c).collect();
         let mut exprs = pulled;
@@ -87,13 +92,17 @@ impl Planner<'_> {
         for col in need.iter().filter(|c| !computed.contains(*c) && available.contains(*c)) {
             exprs.push((col, self.column(col)));
         }
-        let inner_goal = super::order::through(goal, &exprs);
+        let inner_goal = super::order::through(required, &exprs);
         let phys = self.graph(graph, &inner_need, &inner_goal)?;
         self.project_phys(phys, exprs)
     }
 
     /// A projection over a planned step.
-    pub fn project_phys(&mut self, mut phys: Phys, exprs: Vec<(Col, Expr)>) -> Result<Phys> {
+    pub fn project_phys(
+        &mut self,
+        mut phys: PhysicalPlan,
+        exprs: Vec<(Col, Expr)>,
+    ) -> Result<PhysicalPlan> {
         if super::order::rename(&mut phys, &exprs) {
             return Ok(phys);
         }
@@ -105,10 +114,15 @@ impl Planner<'_> {
         }
         let estimate = cost::project(&phys.plan.estimate, list.len(), self.width(&cols), false);
         let node = Node::Project { input: Box::new(phys.plan), exprs: list };
-        Ok(Phys { plan: Plan { node, estimate }, cols, order })
+        Ok(PhysicalPlan { plan: Plan { node, estimate }, cols, order })
     }
 
-    fn graph(&mut self, mut graph: Graph, need: &Cols, goal: &Goal) -> Result<Phys> {
+    fn graph(
+        &mut self,
+        mut graph: Graph,
+        need: &Cols,
+        required: &RequiredProperties,
+    ) -> Result<PhysicalPlan> {
         let never =
             |e: &Expr| matches!(e, Expr::Const(types::Datum::Bool(false) | types::Datum::Null, _));
         if graph.conditions.iter().any(never) {
@@ -125,12 +139,12 @@ impl Planner<'_> {
             graph.conditions = early;
             let turned = self.turned_semi_join(&graph, &semi, &late);
             let first = self.mark();
-            let tested = self.semi_joins_then(graph, semi, late, need, goal)?;
+            let tested = self.semi_joins_then(graph, semi, late, need, required)?;
             return match turned {
                 Some(turned) => {
                     let second = self.second_way(&first);
-                    let joined = self.join_leaves(turned, need, goal)?;
-                    Ok(self.cheaper([tested, joined], [first, second], goal))
+                    let joined = self.join_leaves(turned, need, required)?;
+                    Ok(self.cheaper([tested, joined], [first, second], required))
                 }
                 None => Ok(tested),
             };
@@ -138,19 +152,24 @@ impl Planner<'_> {
         if graph.leaves.is_empty() {
             let condition = self.condition(graph.conditions, &[])?;
             let plan = Plan { node: Node::OneRow, estimate: cost::one_row() };
-            let phys = Phys { plan, cols: Vec::new(), order: Vec::new() };
+            let phys = PhysicalPlan { plan, cols: Vec::new(), order: Vec::new() };
             return Ok(filtered(phys, condition, 1.0));
         }
         if graph.leaves.len() == 1
             && let Some(leaf) = graph.leaves.pop()
         {
-            return self.leaf(leaf, graph.conditions, need, goal);
+            return self.leaf(leaf, graph.conditions, need, required);
         }
-        self.join_leaves(graph, need, goal)
+        self.join_leaves(graph, need, required)
     }
 
     /// Joins several leaves.
-    fn join_leaves(&mut self, graph: Graph, need: &Cols, goal: &Goal) -> Result<Phys> {
+    fn join_leaves(
+        &mut self,
+        graph: Graph,
+        need: &Cols,
+        required: &RequiredProperties,
+    ) -> Result<PhysicalPlan> {
         let outputs: Vec<Cols> = graph.leaves.iter().map(Cols::output).collect();
         let mut all = Cols::default();
         outputs.iter().for_each(|o| all.add(o));
@@ -201,16 +220,19 @@ impl Planner<'_> {
         }
         joins.iter().for_each(|e| total_need.add(&Cols::of(e)));
         leaves.iter().for_each(|l| total_need.add(&l.depends));
-        let mut planned: Vec<Option<Phys>> = Vec::with_capacity(leaves.len());
+        let mut planned: Vec<Option<PhysicalPlan>> = Vec::with_capacity(leaves.len());
         for leaf in &mut leaves {
             leaf.need = total_need.iter().filter(|c| leaf.cols.contains(*c)).collect();
             leaf.estimate = self.leaf_estimate(leaf);
             planned.push(self.planned_leaf(leaf, &total_need)?);
         }
         let kept = self.selectivity(None, &constant).max(0.01);
-        let goal = Goal { order: goal.order.clone(), rows: goal.rows.map(|rows| rows / kept) };
+        let required = RequiredProperties {
+            order: required.order.clone(),
+            rows: required.rows.map(|rows| rows / kept),
+        };
         let Steps { steps, order: first_order, share: read, .. } =
-            self.choose_order(&leaves, &joins, &goal);
+            self.choose_order(&leaves, &joins, &required);
         let mut slots: Vec<Option<Ready>> = leaves
             .into_iter()
             .zip(planned)
@@ -230,10 +252,10 @@ impl Planner<'_> {
             joined = Some(match joined {
                 None if read < 1.0 => {
                     let rows = Some((leaf.estimate.rows * read).max(1.0));
-                    let goal = Goal { order: first_order.clone(), rows };
+                    let required = RequiredProperties { order: first_order.clone(), rows };
                     Side::planned(match phys {
-                        Some(phys) if goal.order.is_empty() => phys,
-                        _ => self.leaf(leaf.rel, leaf.conditions, &total_need, &goal)?,
+                        Some(phys) if required.order.is_empty() => phys,
+                        _ => self.leaf(leaf.rel, leaf.conditions, &total_need, &required)?,
                     })
                 }
                 None => self.leaf_side(leaf, phys, &total_need)?,
@@ -262,7 +284,7 @@ impl Planner<'_> {
 
     /// Plans a leaf that is a query of its own before the joins are ordered: nothing else tells as well
     /// what it costs. Where it depends on other leaves the plan serves for that alone.
-    fn planned_leaf(&mut self, leaf: &mut Leaf, need: &Cols) -> Result<Option<Phys>> {
+    fn planned_leaf(&mut self, leaf: &mut Leaf, need: &Cols) -> Result<Option<PhysicalPlan>> {
         /// Queries in queries are planned again and again: further in, a guess must do.
         const DEPTH_MAX: usize = 2;
         if matches!(
@@ -273,7 +295,7 @@ impl Planner<'_> {
         }
         let (rel, conditions) = (leaf.rel.clone(), leaf.conditions.clone());
         if leaf.depends.is_empty() {
-            let phys = self.leaf(rel, conditions, need, &Goal::default())?;
+            let phys = self.leaf(rel, conditions, need, &RequiredProperties::default())?;
             leaf.estimate = phys.plan.estimate;
             return Ok(Some(phys));
         }
@@ -286,7 +308,7 @@ impl Planner<'_> {
             self.env.push((col, slot));
         }
         self.depth += 1;
-        let phys = self.leaf(rel, conditions, need, &Goal::default());
+        let phys = self.leaf(rel, conditions, need, &RequiredProperties::default());
         self.depth -= 1;
         self.env.truncate(env);
         self.slots = slots;
@@ -296,7 +318,12 @@ impl Planner<'_> {
     }
 
     /// The order of joining, and how each leaf is joined.
-    fn choose_order(&self, leaves: &[Leaf], joins: &[Expr], goal: &Goal) -> Steps {
+    fn choose_order(
+        &self,
+        leaves: &[Leaf],
+        joins: &[Expr],
+        required: &RequiredProperties,
+    ) -> Steps {
         let all = Wish { share: 1.0, order: &[] };
         let whole = self.cheapest(leaves, joins, &all).unwrap_or_else(|| Steps {
             steps: (0..leaves.len()).map(|i| (i, Method::Loop)).collect(),
@@ -304,12 +331,12 @@ impl Planner<'_> {
             order: Vec::new(),
             share: 1.0,
         });
-        let share = goal.rows.map_or(1.0, |rows| rows / whole.estimate.rows.max(1.0));
+        let share = required.rows.map_or(1.0, |rows| rows / whole.estimate.rows.max(1.0));
         if share >= 1.0 {
             return whole;
         }
-        let early = self.cheapest(leaves, joins, &Wish { share, order: &goal.order });
-        let cost = |steps: &Steps| self.goal_cost(&steps.estimate, &steps.order, goal);
+        let early = self.cheapest(leaves, joins, &Wish { share, order: &required.order });
+        let cost = |steps: &Steps| self.goal_cost(&steps.estimate, &steps.order, required);
         match early {
             Some(early) if cost(&early) < cost(&whole) => early,
             _ => whole,
@@ -347,11 +374,12 @@ impl Planner<'_> {
         let order: Vec<OrderKey> = wish.order.iter().take_while(own).copied().collect();
         let (Rel::Table(table), false) = (&leaf.rel, order.is_empty()) else { return None };
         let rows = Some((leaf.estimate.rows * wish.share).max(1.0));
-        let goal = Goal { order, rows };
-        let path = self.best_path(table, &leaf.conditions, &leaf.need, &goal);
-        let common = order::common(&path.order, &goal.order);
+        let required = RequiredProperties { order, rows };
+        let path = self.best_path(table, &leaf.conditions, &leaf.need, &required);
+        let common = order::common(&path.order, &required.order);
         let width = leaf.estimate.width;
-        (common > 0).then(|| (Estimate { width, ..path.estimate }, goal.order[..common].to_vec()))
+        (common > 0)
+            .then(|| (Estimate { width, ..path.estimate }, required.order[..common].to_vec()))
     }
 
     fn greedy(
@@ -587,12 +615,12 @@ impl Planner<'_> {
     }
 
     /// Plans a leaf that may be planned in another order yet.
-    fn leaf_side(&mut self, leaf: Leaf, phys: Option<Phys>, need: &Cols) -> Result<Side> {
+    fn leaf_side(&mut self, leaf: Leaf, phys: Option<PhysicalPlan>, need: &Cols) -> Result<Side> {
         if let Some(phys) = phys {
             return Ok(Side::planned(phys));
         }
         let again = one_table(&leaf.rel, &leaf.conditions);
-        let phys = self.leaf(leaf.rel, leaf.conditions, need, &Goal::default())?;
+        let phys = self.leaf(leaf.rel, leaf.conditions, need, &RequiredProperties::default())?;
         Ok(Side { phys, again })
     }
 
@@ -605,7 +633,7 @@ impl Planner<'_> {
         need: &Cols,
         method: Method,
         streams: bool,
-    ) -> Result<Phys> {
+    ) -> Result<PhysicalPlan> {
         let share = {
             let ready: Vec<&Expr> = ready.iter().collect();
             self.joint_share(&ready, left.phys.plan.estimate.rows, &leaf)
@@ -634,7 +662,9 @@ impl Planner<'_> {
                 let slots = self.bind_slots(&leaf.depends, &left)?;
                 let right = match phys {
                     Some(phys) => phys,
-                    None => self.leaf(leaf.rel, leaf.conditions, need, &Goal::default())?,
+                    None => {
+                        self.leaf(leaf.rel, leaf.conditions, need, &RequiredProperties::default())?
+                    }
                 };
                 self.env.truncate(mark);
                 let mut layout = left.cols.clone();
@@ -656,7 +686,7 @@ impl Planner<'_> {
         flipped: bool,
         share: f64,
         streams: bool,
-    ) -> Result<Phys> {
+    ) -> Result<PhysicalPlan> {
         let covered: Cols = left.phys.cols.iter().copied().collect();
         let (keys, rest) = split_equi(ready, &covered, &leaf.cols);
         let mut wanted = need.clone();
@@ -688,14 +718,14 @@ impl Planner<'_> {
     #[allow(clippy::too_many_arguments)]
     pub fn hash_join_of(
         &mut self,
-        left: Phys,
-        right: Phys,
+        left: PhysicalPlan,
+        right: PhysicalPlan,
         kind: JoinKind,
         keys: Vec<(Expr, Expr)>,
         rest: Vec<Expr>,
         share: f64,
         flipped: bool,
-    ) -> Result<Phys> {
+    ) -> Result<PhysicalPlan> {
         if !flipped {
             return self.hash_join(left, right, kind, keys, rest, share);
         }
@@ -704,7 +734,7 @@ impl Planner<'_> {
     }
 
     /// Gives slots to those of the columns that the left side has.
-    pub fn bind_slots(&mut self, outer: &Cols, left: &Phys) -> Result<Vec<(u16, Expr)>> {
+    pub fn bind_slots(&mut self, outer: &Cols, left: &PhysicalPlan) -> Result<Vec<(u16, Expr)>> {
         let mut slots = Vec::new();
         for (at, col) in left.cols.iter().enumerate() {
             if outer.contains(*col) {
@@ -720,13 +750,13 @@ impl Planner<'_> {
     /// A hash join of two planned sides.
     fn hash_join(
         &mut self,
-        left: Phys,
-        right: Phys,
+        left: PhysicalPlan,
+        right: PhysicalPlan,
         kind: JoinKind,
         keys: Vec<(Expr, Expr)>,
         rest: Vec<Expr>,
         share: f64,
-    ) -> Result<Phys> {
+    ) -> Result<PhysicalPlan> {
         let mut layout = left.cols.clone();
         layout.extend(&right.cols);
         let mut resolved = Vec::with_capacity(keys.len());
@@ -754,21 +784,21 @@ impl Planner<'_> {
             keys: resolved,
             condition,
         };
-        Ok(Phys { plan: Plan { node, estimate }, cols, order: Vec::new() })
+        Ok(PhysicalPlan { plan: Plan { node, estimate }, cols, order: Vec::new() })
     }
 
     /// A nested loop of two planned sides.
     #[allow(clippy::too_many_arguments)]
     pub fn loop_phys(
         &mut self,
-        left: Phys,
-        right: Phys,
+        left: PhysicalPlan,
+        right: PhysicalPlan,
         kind: JoinKind,
         slots: Vec<(u16, Expr)>,
         condition: Option<Expr>,
         share: f64,
         rerun: bool,
-    ) -> Phys {
+    ) -> PhysicalPlan {
         let (l, r) = (&left.plan.estimate, &right.plan.estimate);
         // Through an index the right side's estimate has the join condition in it already.
         let share = if rerun && condition.is_none() { 1.0 } else { share };
@@ -786,7 +816,7 @@ impl Planner<'_> {
             slots,
             condition,
         };
-        Phys { plan: Plan { node, estimate }, cols, order: left.order }
+        PhysicalPlan { plan: Plan { node, estimate }, cols, order: left.order }
     }
 }
 

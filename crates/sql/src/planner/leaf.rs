@@ -10,7 +10,7 @@ use crate::walk;
 
 use super::cols::Cols;
 use super::cost;
-use super::{Goal, Phys, Planner, filtered};
+use super::{PhysicalPlan, Planner, RequiredProperties, filtered};
 
 /// A leaf with what is known about it.
 pub(crate) struct Leaf {
@@ -31,7 +31,12 @@ impl Planner<'_> {
     pub fn leaf_estimate(&self, leaf: &Leaf) -> Estimate {
         match &leaf.rel {
             Rel::Table(table) => {
-                let path = self.best_path(table, &leaf.conditions, &leaf.need, &Goal::default());
+                let path = self.best_path(
+                    table,
+                    &leaf.conditions,
+                    &leaf.need,
+                    &RequiredProperties::default(),
+                );
                 let width = self.width(&leaf.need.iter().collect::<Vec<Col>>());
                 Estimate { width, ..path.estimate }
             }
@@ -81,27 +86,27 @@ impl Planner<'_> {
         rel: Rel,
         conditions: Vec<Expr>,
         need: &Cols,
-        goal: &Goal,
-    ) -> Result<Phys> {
+        required: &RequiredProperties,
+    ) -> Result<PhysicalPlan> {
         match rel {
             Rel::Table(table) if table.is_empty() => Ok(self.nothing(need)),
             Rel::Table(table) => {
                 let mut conditions = conditions;
                 conditions.retain(|e| !is_never_null(e, &table));
-                let path = self.best_path(&table, &conditions, need, goal);
+                let path = self.best_path(&table, &conditions, need, required);
                 self.table_scan(&table, conditions, need, path)
             }
             Rel::System { table, base } => self.system_scan(table, base, conditions, need),
-            Rel::Barrier { input } => self.barrier(*input, conditions, need, goal),
+            Rel::Barrier { input } => self.barrier(*input, conditions, need, required),
             Rel::Function { calls, ordinality, cols } => {
                 let filter = self.condition(conditions, &cols)?;
                 let estimate = cost::function(most_rows(&calls), self.width(&cols));
                 let calls = self.resolve_all(calls, &[])?;
                 let node = Node::FunctionScan { calls, ordinality, filter };
-                Ok(Phys { plan: Plan { node, estimate }, cols, order: Vec::new() })
+                Ok(PhysicalPlan { plan: Plan { node, estimate }, cols, order: Vec::new() })
             }
             Rel::Join { kind, left, right, on } => {
-                self.outer_join(kind, *left, *right, on, conditions, need, goal)
+                self.outer_join(kind, *left, *right, on, conditions, need, required)
             }
             Rel::Append { mut inputs, cols } if !conditions.is_empty() => {
                 // UNION ALL: each branch filters for itself.
@@ -115,7 +120,7 @@ impl Planner<'_> {
                     let rel = std::mem::replace(&mut input.rel, Rel::Nothing);
                     input.rel = Rel::Filter { input: Box::new(rel), conditions: list };
                 }
-                self.rel(Rel::Append { inputs, cols }, need, goal)
+                self.rel(Rel::Append { inputs, cols }, need, required)
             }
             Rel::Sample { table, method, percent, seed } => {
                 let path = self.whole_table(&table, &conditions);
@@ -149,7 +154,7 @@ impl Planner<'_> {
                 let input = crate::bind::select::filter(*input, below);
                 let input = Box::new(input);
                 let rel = Rel::Aggregate { input, groups, aggs, plain: false, sets: None };
-                self.filter_above(rel, above, need, goal)
+                self.filter_above(rel, above, need, required)
             }
             Rel::Cte { index, cols, .. } => {
                 let phys = self.cte(index, cols)?;
@@ -157,7 +162,7 @@ impl Planner<'_> {
                 let condition = self.condition(conditions, &phys.cols)?;
                 Ok(filtered(phys, condition, share))
             }
-            other => self.filter_above(other, conditions, need, goal),
+            other => self.filter_above(other, conditions, need, required),
         }
     }
 
@@ -166,15 +171,15 @@ impl Planner<'_> {
         rel: Rel,
         conditions: Vec<Expr>,
         need: &Cols,
-        goal: &Goal,
-    ) -> Result<Phys> {
+        required: &RequiredProperties,
+    ) -> Result<PhysicalPlan> {
         let mut wanted = need.clone();
         conditions.iter().for_each(|e| wanted.add(&Cols::of(e)));
         let output = Cols::output(&rel);
         let wanted: Cols = wanted.iter().filter(|c| output.contains(*c)).collect();
         let share = self.selectivity(None, &conditions);
-        let goal = goal.below(share);
-        let phys = self.rel(rel, &wanted, &goal)?;
+        let required = required.below(share);
+        let phys = self.rel(rel, &wanted, &required)?;
         let condition = self.condition(conditions, &phys.cols)?;
         Ok(filtered(phys, condition, share))
     }
@@ -185,7 +190,7 @@ impl Planner<'_> {
         base: Col,
         conditions: Vec<Expr>,
         need: &Cols,
-    ) -> Result<Phys> {
+    ) -> Result<PhysicalPlan> {
         let mut wanted = need.clone();
         conditions.iter().for_each(|e| wanted.add(&Cols::of(e)));
         let last = base + table.columns.len() as Col;
@@ -212,7 +217,7 @@ impl Planner<'_> {
         let filter = self.condition(conditions, &cols)?;
         let estimate = cost::system(share, self.width(&cols));
         let node = Node::SystemScan { table, columns, equal, filter };
-        Ok(Phys { plan: Plan { node, estimate }, cols, order: Vec::new() })
+        Ok(PhysicalPlan { plan: Plan { node, estimate }, cols, order: Vec::new() })
     }
 }
 

@@ -17,11 +17,11 @@ use super::cols::Cols;
 use super::cost::{self, Costs};
 use super::join::outer_rows;
 use super::order::By;
-use super::{Goal, OrderKey, Phys, Planner, order};
+use super::{OrderKey, PhysicalPlan, Planner, RequiredProperties, order};
 
 /// A side of a join: planned, and what it was planned from if it can be planned again.
 pub(crate) struct Side {
-    pub phys: Phys,
+    pub phys: PhysicalPlan,
     pub again: Option<Rel>,
 }
 
@@ -31,7 +31,7 @@ type Turn = (usize, bool, bool);
 /// A side in the order of the keys.
 enum Ordered {
     AsItIs,
-    Again(Box<Phys>),
+    Again(Box<PhysicalPlan>),
     Sorted,
 }
 
@@ -45,7 +45,7 @@ struct Merge {
 
 impl Side {
     /// A side that is planned for good.
-    pub fn planned(phys: Phys) -> Side {
+    pub fn planned(phys: PhysicalPlan) -> Side {
         Side { phys, again: None }
     }
 }
@@ -94,7 +94,7 @@ impl Planner<'_> {
         share: f64,
         (limit, read): (f64, f64),
         need: &Cols,
-    ) -> Result<std::result::Result<Phys, (Phys, Phys)>> {
+    ) -> Result<std::result::Result<PhysicalPlan, (PhysicalPlan, PhysicalPlan)>> {
         let costs = Costs::of(self.cx.settings);
         let usable = costs.mergejoin
             && !keys.is_empty()
@@ -218,8 +218,8 @@ impl Planner<'_> {
             let output = Cols::output(rel);
             let need: Cols = need.iter().filter(|c| output.contains(*c)).collect();
             let rows = (read < 1.0).then_some((estimate.rows * read).max(1.0));
-            let goal = Goal { order: wanted.clone(), rows };
-            let again = self.rel(rel.clone(), &need, &goal)?;
+            let required = RequiredProperties { order: wanted.clone(), rows };
+            let again = self.rel(rel.clone(), &need, &required)?;
             let estimate = again.plan.estimate;
             if order::satisfies(&again.order, &wanted) && estimate.until(read) < sorted.until(read)
             {
@@ -229,7 +229,7 @@ impl Planner<'_> {
         Ok((Ordered::Sorted, sorted))
     }
 
-    fn ordered(&mut self, side: Side, how: Ordered, keys: Vec<SortKey>) -> Result<Phys> {
+    fn ordered(&mut self, side: Side, how: Ordered, keys: Vec<SortKey>) -> Result<PhysicalPlan> {
         match how {
             Ordered::AsItIs => Ok(side.phys),
             Ordered::Again(phys) => Ok(*phys),
@@ -245,7 +245,7 @@ impl Planner<'_> {
         keys: &[(Expr, Expr)],
         rest: &[Expr],
         merge: Merge,
-    ) -> Result<Phys> {
+    ) -> Result<PhysicalPlan> {
         let turned = |left: bool| sort_keys(keys, &merge.turns, left);
         let left = self.ordered(left, merge.left.0, turned(true))?;
         let right = self.ordered(right, merge.right.0, turned(false))?;
@@ -273,7 +273,7 @@ impl Planner<'_> {
             keys: list,
             condition,
         };
-        Ok(Phys { plan: Plan { node, estimate: merge.estimate }, cols, order })
+        Ok(PhysicalPlan { plan: Plan { node, estimate: merge.estimate }, cols, order })
     }
 
     /// How much of each side is read before the other one is at its end.

@@ -1,8 +1,8 @@
 //! The planner: from the bound query to operators that run.
 //!
 //! It works top down. Each step is told which columns are needed above and which order would be
-//! welcome ([`Goal`]), and answers with an operator, the columns that it gives, in order, and the
-//! order that they come in ([`Phys`]). Conditions sink to where their columns are ([`join`]);
+//! welcome ([`RequiredProperties`]), and answers with an operator, the columns that it gives, in order, and the
+//! order that they come in ([`PhysicalPlan`]). Conditions sink to where their columns are ([`join`]);
 //! tables are read by the cheapest way ([`scan`]); joins are ordered by estimated cost.
 //!
 //! Columns of outer queries, and of the left side of a nested loop whose right side is run with
@@ -50,20 +50,20 @@ use order::By;
 /// One key of an order: what, DESC, NULLS FIRST.
 pub(crate) type OrderKey = (By, bool, bool);
 
-/// What the step above wants.
+/// Properties that the step above requires of a plan.
 #[derive(Clone, Default)]
-pub(crate) struct Goal {
+pub(crate) struct RequiredProperties {
     /// The order that would spare a sort; empty: none.
     pub order: Vec<OrderKey>,
     /// How many rows will be read, if not all.
     pub rows: Option<f64>,
 }
 
-impl Goal {
-    /// The goal of the rows of which this share is left.
-    pub fn below(&self, share: f64) -> Goal {
+impl RequiredProperties {
+    /// The properties of the rows of which this share is left.
+    pub fn below(&self, share: f64) -> RequiredProperties {
         let rows = self.rows.map(|rows| rows / share.max(0.0001));
-        Goal { order: self.order.clone(), rows }
+        RequiredProperties { order: self.order.clone(), rows }
     }
 }
 
@@ -73,9 +73,9 @@ pub(crate) struct Mark {
     ctes: Vec<Option<usize>>,
 }
 
-/// A planned step.
+/// A physical plan: an operator with the columns and the order of its rows.
 #[derive(Clone)]
-pub(crate) struct Phys {
+pub(crate) struct PhysicalPlan {
     /// The operator.
     pub plan: Plan,
     /// Its columns, in order.
@@ -156,10 +156,10 @@ impl<'a> Planner<'a> {
     }
 
     /// Plans a query; its output is the query's columns.
-    pub fn query(&mut self, mut query: Query, goal: &Goal) -> Result<Plan> {
+    pub fn query(&mut self, mut query: Query, required: &RequiredProperties) -> Result<Plan> {
         self.settle(&mut query.rel)?;
         let need: Cols = query.cols.iter().copied().collect();
-        let phys = self.rel(query.rel, &need, goal)?;
+        let phys = self.rel(query.rel, &need, required)?;
         self.arrange(phys, &query.cols)
     }
 
@@ -182,10 +182,15 @@ impl<'a> Planner<'a> {
         self.cte_plans = mark.ctes;
     }
 
-    /// The plan that costs less until the goal is reached, of two that were planned from the marks on; the
+    /// The plan that costs less until the required is reached, of two that were planned from the marks on; the
     /// other one's subqueries are forgotten.
-    pub fn cheaper(&mut self, plans: [Phys; 2], marks: [Mark; 2], goal: &Goal) -> Phys {
-        let cost = |phys: &Phys| self.goal_cost(&phys.plan.estimate, &phys.order, goal);
+    pub fn cheaper(
+        &mut self,
+        plans: [PhysicalPlan; 2],
+        marks: [Mark; 2],
+        required: &RequiredProperties,
+    ) -> PhysicalPlan {
+        let cost = |phys: &PhysicalPlan| self.goal_cost(&phys.plan.estimate, &phys.order, required);
         let ([first, second], [begin, middle]) = (plans, marks);
         if cost(&second) < cost(&first) {
             let nothing = || Plan { node: Node::Nothing, estimate: Estimate::default() };
@@ -269,7 +274,7 @@ impl<'a> Planner<'a> {
             SubqueryKind::Exists => Some(1.0),
             _ => None,
         };
-        let plan = self.query(query, &Goal { order: Vec::new(), rows });
+        let plan = self.query(query, &RequiredProperties { order: Vec::new(), rows });
         self.env.truncate(mark);
         self.subplans.push(plan?);
         let plan = self.subplans.len() - 1;
@@ -316,7 +321,12 @@ impl<'a> Planner<'a> {
     }
 
     /// Plans an operator.
-    pub fn rel(&mut self, rel: Rel, need: &Cols, goal: &Goal) -> Result<Phys> {
+    pub fn rel(
+        &mut self,
+        rel: Rel,
+        need: &Cols,
+        required: &RequiredProperties,
+    ) -> Result<PhysicalPlan> {
         sched::check_stack()?;
         match rel {
             Rel::OneRow => Ok(leaf(Node::OneRow, Vec::new(), cost::one_row())),
@@ -329,23 +339,23 @@ impl<'a> Planner<'a> {
             | Rel::Join { .. }
             | Rel::Filter { .. }
             | Rel::Barrier { .. }
-            | Rel::Cte { .. } => self.from(rel, need, goal),
-            Rel::Project { input, exprs, set } => self.project(*input, exprs, set, need, goal),
+            | Rel::Cte { .. } => self.from(rel, need, required),
+            Rel::Project { input, exprs, set } => self.project(*input, exprs, set, need, required),
             Rel::Aggregate { input, groups, aggs, plain, sets } => {
-                self.aggregate(*input, groups, aggs, plain, sets, need, goal)
+                self.aggregate(*input, groups, aggs, plain, sets, need, required)
             }
             Rel::Window { input, partition, order, calls } => {
                 self.window(*input, partition, order, calls, need)
             }
             Rel::WorkTable { index, cols } => Ok(self.work_table(index, cols)),
-            Rel::Sort { input, keys } => self.sort(*input, keys, need, goal),
+            Rel::Sort { input, keys } => self.sort(*input, keys, need, required),
             Rel::Limit { input, count, offset, ties } => {
-                self.limit(*input, (count, offset, ties), need, goal)
+                self.limit(*input, (count, offset, ties), need, required)
             }
             Rel::Distinct { input, keys, sorted } => {
-                self.distinct(*input, keys, sorted, need, goal)
+                self.distinct(*input, keys, sorted, need, required)
             }
-            Rel::Append { inputs, cols } => self.append(inputs, cols, need, goal),
+            Rel::Append { inputs, cols } => self.append(inputs, cols, need, required),
             Rel::SetOp { left, right, except, all, cols } => {
                 let left = self.input(*left)?;
                 let right = self.input(*right)?;
@@ -355,19 +365,19 @@ impl<'a> Planner<'a> {
                 Ok(leaf(node, cols, estimate))
             }
             Rel::Lock { input, targets, recheck } => {
-                self.lock_rows(*input, targets, recheck, need, goal)
+                self.lock_rows(*input, targets, recheck, need, required)
             }
         }
     }
 
     fn input(&mut self, input: Input) -> Result<Plan> {
         let need: Cols = input.cols.iter().copied().collect();
-        let phys = self.rel(input.rel, &need, &Goal::default())?;
+        let phys = self.rel(input.rel, &need, &RequiredProperties::default())?;
         self.arrange(phys, &input.cols)
     }
 
     /// No rows, of columns whose types a join above needs for its NULLs.
-    fn nothing(&self, need: &Cols) -> Phys {
+    fn nothing(&self, need: &Cols) -> PhysicalPlan {
         let cols: Vec<Col> = need.iter().collect();
         let exprs = cols.iter().map(|c| Expr::Const(types::Datum::Null, self.column(*c).ty()));
         let exprs: Vec<Expr> = exprs.collect();
@@ -379,7 +389,7 @@ impl<'a> Planner<'a> {
         leaf(node, cols, Estimate::default())
     }
 
-    fn values(&mut self, cols: Vec<Col>, rows: Vec<Vec<Expr>>) -> Result<Phys> {
+    fn values(&mut self, cols: Vec<Col>, rows: Vec<Vec<Expr>>) -> Result<PhysicalPlan> {
         let mut out = Vec::with_capacity(rows.len());
         for row in rows {
             out.push(self.resolve_all(row, &[])?);
@@ -400,8 +410,8 @@ impl<'a> Planner<'a> {
         mut inputs: Vec<Input>,
         mut cols: Vec<Col>,
         need: &Cols,
-        goal: &Goal,
-    ) -> Result<Phys> {
+        required: &RequiredProperties,
+    ) -> Result<PhysicalPlan> {
         if inputs.iter().all(|i| reads_table(&i.rel)) {
             // What nobody asks for is not read.
             let wanted: Vec<bool> = cols.iter().map(|c| need.contains(*c)).collect();
@@ -413,7 +423,7 @@ impl<'a> Planner<'a> {
         let mut plans = Vec::with_capacity(inputs.len());
         for input in inputs {
             let need: Cols = input.cols.iter().copied().collect();
-            let inner = Goal { order: Vec::new(), rows: goal.rows };
+            let inner = RequiredProperties { order: Vec::new(), rows: required.rows };
             let phys = self.rel(input.rel, &need, &inner)?;
             plans.push(self.arrange(phys, &input.cols)?);
         }
@@ -427,8 +437,8 @@ impl<'a> Planner<'a> {
         exprs: Vec<(Col, Expr)>,
         set: bool,
         need: &Cols,
-        goal: &Goal,
-    ) -> Result<Phys> {
+        required: &RequiredProperties,
+    ) -> Result<PhysicalPlan> {
         let exprs: Vec<(Col, Expr)> = if set {
             exprs
         } else {
@@ -436,7 +446,8 @@ impl<'a> Planner<'a> {
         };
         let mut inner_need = Cols::default();
         exprs.iter().for_each(|(_, e)| inner_need.add(&Cols::of(e)));
-        let inner_goal = if set { Goal::default() } else { order::through(goal, &exprs) };
+        let inner_goal =
+            if set { RequiredProperties::default() } else { order::through(required, &exprs) };
         let mut phys = self.rel(input, &inner_need, &inner_goal)?;
         if !set && order::rename(&mut phys, &exprs) {
             return Ok(phys);
@@ -453,7 +464,7 @@ impl<'a> Planner<'a> {
         } else {
             Node::Project { input, exprs: list }
         };
-        Ok(Phys { plan: Plan { node, estimate }, cols, order })
+        Ok(PhysicalPlan { plan: Plan { node, estimate }, cols, order })
     }
 
     fn limit(
@@ -461,15 +472,15 @@ impl<'a> Planner<'a> {
         input: Rel,
         (count, offset, ties): (Option<Expr>, Option<Expr>, Vec<Expr>),
         need: &Cols,
-        goal: &Goal,
-    ) -> Result<Phys> {
+        required: &RequiredProperties,
+    ) -> Result<PhysicalPlan> {
         let rows = match (&count, &offset) {
-            (None, _) => goal.rows,
+            (None, _) => required.rows,
             (Some(count), offset) => {
                 Some(self.guess(count) + offset.as_ref().map_or(0.0, |e| self.guess(e)))
             }
         };
-        let inner_goal = Goal { order: goal.order.clone(), rows };
+        let inner_goal = RequiredProperties { order: required.order.clone(), rows };
         let mut wanted = need.clone();
         ties.iter().for_each(|e| wanted.add(&Cols::of(e)));
         let mut phys = self.rel(input, &wanted, &inner_goal)?;
@@ -486,7 +497,7 @@ impl<'a> Planner<'a> {
         let offset = offset.map(|e| self.resolve(e, &[])).transpose()?;
         let ties = self.resolve_all(ties, &phys.cols)?;
         let node = Node::Limit { input: Box::new(phys.plan), count, offset, ties };
-        Ok(Phys { plan: Plan { node, estimate }, cols: phys.cols, order: phys.order })
+        Ok(PhysicalPlan { plan: Plan { node, estimate }, cols: phys.cols, order: phys.order })
     }
 
     /// A column as an expression.
@@ -503,7 +514,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Brings columns into this order, by the scan itself or by a projection.
-    pub fn arrange(&mut self, mut phys: Phys, wanted: &[Col]) -> Result<Plan> {
+    pub fn arrange(&mut self, mut phys: PhysicalPlan, wanted: &[Col]) -> Result<Plan> {
         if phys.cols == wanted {
             return Ok(phys.plan);
         }
@@ -543,16 +554,20 @@ fn is_exact(ty: base::Oid) -> bool {
     matches!(ty, INT2 | INT4 | INT8 | OID | BOOL | DATE | TIMESTAMP | TIMESTAMPTZ | TEXT | VARCHAR)
 }
 
-fn leaf(node: Node, cols: Vec<Col>, estimate: Estimate) -> Phys {
-    Phys { plan: Plan { node, estimate }, cols, order: Vec::new() }
+fn leaf(node: Node, cols: Vec<Col>, estimate: Estimate) -> PhysicalPlan {
+    PhysicalPlan { plan: Plan { node, estimate }, cols, order: Vec::new() }
 }
 
 /// A filter above an operator.
-pub(crate) fn filtered(phys: Phys, condition: Option<Expr>, selectivity: f64) -> Phys {
+pub(crate) fn filtered(
+    phys: PhysicalPlan,
+    condition: Option<Expr>,
+    selectivity: f64,
+) -> PhysicalPlan {
     let Some(condition) = condition else { return phys };
     let estimate = cost::filter(&phys.plan.estimate, selectivity);
     let node = Node::Filter { input: Box::new(phys.plan), condition };
-    Phys { plan: Plan { node, estimate }, ..phys }
+    PhysicalPlan { plan: Plan { node, estimate }, ..phys }
 }
 
 fn scan_of(node: &mut Node) -> Option<&mut Scan> {

@@ -7,7 +7,7 @@ use types::func::internal;
 use crate::expr::{Expr, SortKey};
 use crate::logical::Col;
 
-use super::{Goal, OrderKey, Phys};
+use super::{OrderKey, PhysicalPlan, RequiredProperties};
 
 /// What rows are sorted by: a column's values, or their keys under a collation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,20 +58,20 @@ pub(crate) fn common(given: &[OrderKey], wanted: &[OrderKey]) -> usize {
     given.iter().zip(wanted).take_while(|(g, w)| g == w).count()
 }
 
-/// The goal below a projection: the order in terms of the input's columns.
-pub(crate) fn through(goal: &Goal, exprs: &[(Col, Expr)]) -> Goal {
-    let mut order = Vec::with_capacity(goal.order.len());
-    for (by, descending, nulls_first) in &goal.order {
+/// The required below a projection: the order in terms of the input's columns.
+pub(crate) fn through(required: &RequiredProperties, exprs: &[(Col, Expr)]) -> RequiredProperties {
+    let mut order = Vec::with_capacity(required.order.len());
+    for (by, descending, nulls_first) in &required.order {
         let e = exprs.iter().find(|(c, _)| *c == by.col).map(|(_, e)| e);
         let below = match (e, e.and_then(By::of)) {
             (Some(Expr::Column(col, _)), _) => By { col: *col, slot: by.slot },
             (_, Some(below)) if by.slot == Slot::BYTES => below,
             // It is sorted above: all rows are read.
-            _ => return Goal::default(),
+            _ => return RequiredProperties::default(),
         };
         order.push((below, *descending, *nulls_first));
     }
-    Goal { order, rows: goal.rows }
+    RequiredProperties { order, rows: required.rows }
 }
 
 /// The order above a projection, as far as its columns are passed on.
@@ -91,7 +91,7 @@ pub(crate) fn after(order: &[OrderKey], exprs: &[(Col, Expr)]) -> Vec<OrderKey> 
 }
 
 /// A projection that only renames columns needs no operator. False: it does more.
-pub(crate) fn rename(phys: &mut Phys, exprs: &[(Col, Expr)]) -> bool {
+pub(crate) fn rename(phys: &mut PhysicalPlan, exprs: &[(Col, Expr)]) -> bool {
     let mut names: Vec<Option<Col>> = vec![None; phys.cols.len()];
     for (new, e) in exprs {
         let Expr::Column(old, _) = e else { return false };

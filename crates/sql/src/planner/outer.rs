@@ -18,7 +18,7 @@ use super::join::split_equi;
 use super::leaf::{carried_over, equal_columns};
 use super::merge::{Side, one_table};
 use super::scan::Path;
-use super::{Goal, Phys, Planner, filtered};
+use super::{PhysicalPlan, Planner, RequiredProperties, filtered};
 
 /// A join that only tests for matches.
 #[derive(Clone)]
@@ -74,7 +74,12 @@ fn kept(kind: JoinKind, partners: f64) -> f64 {
 }
 
 /// Corrects how many rows a test is expected to leave.
-fn with_partners(mut phys: Phys, kind: JoinKind, left_rows: f64, partners: f64) -> Phys {
+fn with_partners(
+    mut phys: PhysicalPlan,
+    kind: JoinKind,
+    left_rows: f64,
+    partners: f64,
+) -> PhysicalPlan {
     if !kind.gives_right() {
         phys.plan.estimate.rows = (left_rows * kept(kind, partners)).round().max(1.0);
     }
@@ -136,8 +141,8 @@ impl Planner<'_> {
         on: Vec<Expr>,
         conditions: Vec<Expr>,
         need: &Cols,
-        goal: &Goal,
-    ) -> Result<Phys> {
+        required: &RequiredProperties,
+    ) -> Result<PhysicalPlan> {
         let (left_cols, right_cols) = (Cols::output(&left), Cols::output(&right));
         let mut total_need = need.clone();
         on.iter().chain(&conditions).for_each(|e| total_need.add(&Cols::of(e)));
@@ -156,9 +161,9 @@ impl Planner<'_> {
         let left = crate::bind::select::filter(left, below);
         let on_right = self.told_by_kept_side(kind, &left, &on, &right_cols, on_right);
         let share = self.selectivity(None, &above);
-        let build = |planner: &mut Self, goal: &Goal| {
-            let again = if goal.rows.is_none() { one_table(&left, &[]) } else { None };
-            let phys = planner.side(left.clone(), &left_cols, &total_need, goal)?;
+        let build = |planner: &mut Self, required: &RequiredProperties| {
+            let again = if required.rows.is_none() { one_table(&left, &[]) } else { None };
+            let phys = planner.side(left.clone(), &left_cols, &total_need, required)?;
             let sides = planner.join_sides(
                 kind,
                 Side { phys, again },
@@ -169,22 +174,22 @@ impl Planner<'_> {
                 on.clone(),
                 &lateral,
                 &total_need,
-                goal,
+                required,
             )?;
             let condition = planner.condition(above.clone(), &sides.cols)?;
             Ok(filtered(sides, condition, share))
         };
         let first = self.mark();
-        let whole = build(self, &Goal::default())?;
+        let whole = build(self, &RequiredProperties::default())?;
         let early = match kind {
-            JoinKind::Left => early_goal(goal, &left_cols, share),
+            JoinKind::Left => early_goal(required, &left_cols, share),
             _ => None,
         };
         match early {
             Some(early) => {
                 let second = self.second_way(&first);
                 let early = build(self, &early)?;
-                Ok(self.cheaper([whole, early], [first, second], goal))
+                Ok(self.cheaper([whole, early], [first, second], required))
             }
             None => Ok(whole),
         }
@@ -217,9 +222,15 @@ impl Planner<'_> {
         on_right
     }
 
-    fn side(&mut self, rel: Rel, cols: &Cols, need: &Cols, goal: &Goal) -> Result<Phys> {
+    fn side(
+        &mut self,
+        rel: Rel,
+        cols: &Cols,
+        need: &Cols,
+        required: &RequiredProperties,
+    ) -> Result<PhysicalPlan> {
         let wanted: Cols = need.iter().filter(|c| cols.contains(*c)).collect();
-        self.rel(rel, &wanted, goal)
+        self.rel(rel, &wanted, required)
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -234,8 +245,8 @@ impl Planner<'_> {
         on: Vec<Expr>,
         lateral: &Cols,
         need: &Cols,
-        goal: &Goal,
-    ) -> Result<Phys> {
+        required: &RequiredProperties,
+    ) -> Result<PhysicalPlan> {
         let wanted: Cols = need.iter().filter(|c| right_cols.contains(*c)).collect();
         let (right, on_right) = bare_table(right, on_right);
         if !lateral.is_empty() {
@@ -243,7 +254,7 @@ impl Planner<'_> {
             let left = left.phys;
             let slots = self.bind_slots(lateral, &left)?;
             let right = crate::bind::select::filter(right, on_right);
-            let right = self.rel(right, &wanted, &Goal::default())?;
+            let right = self.rel(right, &wanted, &RequiredProperties::default())?;
             self.env.truncate(mark);
             let layout = both(&left, &right);
             let condition = self.condition(on, &layout)?;
@@ -261,7 +272,7 @@ impl Planner<'_> {
             let share = self.key_share(&split.0, l.rows, found.whole.rows);
             let partners = self.partner_share(&split.0, &split.1, found.whole.rows);
             let cost = found.cost(self, kind, &l, partners);
-            let soon = goal.rows.is_some();
+            let soon = required.rows.is_some();
             if soon || cost < self.unsorted_cost(kind, &l, &found.whole, &split.0, share) {
                 let all = [self.without_implied(&on_right, &on), on.clone()].concat();
                 let left = left.phys.clone();
@@ -277,16 +288,16 @@ impl Planner<'_> {
         let second = self.second_way(&first);
         let right = crate::bind::select::filter(right, on_right);
         let again = one_table(&right, &[]);
-        let right = Side { phys: self.rel(right, &wanted, &Goal::default())?, again };
+        let right = Side { phys: self.rel(right, &wanted, &RequiredProperties::default())?, again };
         let (keys, rest) = split_equi(on, left_cols, right_cols);
         let (l, r) = (left.phys.plan.estimate, right.phys.plan.estimate);
         let partners = self.partner_share(&keys, &rest, r.rows);
-        let ordered = !goal.order.is_empty();
-        let read = goal.rows.map_or(1.0, |rows| (rows / l.rows.max(1.0)).min(1.0));
+        let ordered = !required.order.is_empty();
+        let read = required.rows.map_or(1.0, |rows| (rows / l.rows.max(1.0)).min(1.0));
         let phys = self.join_whole(kind, left, right, keys, rest, need, (ordered, read))?;
         let whole = with_partners(phys, kind, l.rows, partners);
         Ok(match early {
-            Some(early) => self.cheaper([early, whole], [first, second], goal),
+            Some(early) => self.cheaper([early, whole], [first, second], required),
             None => whole,
         })
     }
@@ -303,7 +314,7 @@ impl Planner<'_> {
         rest: Vec<Expr>,
         need: &Cols,
         (ordered, read): (bool, f64),
-    ) -> Result<Phys> {
+    ) -> Result<PhysicalPlan> {
         let (l, r) = (left.phys.plan.estimate, right.phys.plan.estimate);
         let share = self.key_share(&keys, l.rows, r.rows);
         let (hashed, flipped) = self.hash_cost(kind, &l, &r, (share, read));
@@ -340,7 +351,8 @@ impl Planner<'_> {
         let all = [&own[..], on].concat();
         let path = self.path_of_a_run(table, &all, wanted, runs);
         let uses_left = path.uses_from(own.len());
-        let mut whole = self.best_path(table, on_right, wanted, &Goal::default()).estimate;
+        let mut whole =
+            self.best_path(table, on_right, wanted, &RequiredProperties::default()).estimate;
         whole.width = self.width(&wanted.iter().collect::<Vec<Col>>());
         uses_left.then_some(LookedUp { path, whole })
     }
@@ -348,13 +360,13 @@ impl Planner<'_> {
     /// Reads the right side through an index for each left row.
     pub fn look_up(
         &mut self,
-        left: Phys,
+        left: PhysicalPlan,
         table: &TableRel,
         kind: JoinKind,
         conditions: Vec<Expr>,
         path: Path,
         wanted: &Cols,
-    ) -> Result<Phys> {
+    ) -> Result<PhysicalPlan> {
         let mut outer = Cols::default();
         conditions.iter().for_each(|e| outer.add(&Cols::of(e)));
         let mark = self.env.len();
@@ -561,8 +573,8 @@ impl Planner<'_> {
         joins: Vec<SemiJoin>,
         late: Vec<Expr>,
         need: &Cols,
-        goal: &Goal,
-    ) -> Result<Phys> {
+        required: &RequiredProperties,
+    ) -> Result<PhysicalPlan> {
         let mut joins = joins;
         for join in &mut joins {
             self.tell_each_other(&mut graph, join);
@@ -570,7 +582,7 @@ impl Planner<'_> {
         let mut total = need.clone();
         late.iter().for_each(|e| total.add(&Cols::of(e)));
         let share = self.selectivity(None, &late);
-        let phys = self.semi_joins(graph, joins, &total, &goal.below(share))?;
+        let phys = self.semi_joins(graph, joins, &total, &required.below(share))?;
         let condition = self.condition(late, &phys.cols)?;
         Ok(filtered(phys, condition, share))
     }
@@ -588,8 +600,8 @@ impl Planner<'_> {
         graph: Graph,
         mut joins: Vec<SemiJoin>,
         need: &Cols,
-        goal: &Goal,
-    ) -> Result<Phys> {
+        required: &RequiredProperties,
+    ) -> Result<PhysicalPlan> {
         let mut total = need.clone();
         for join in &joins {
             join.on.iter().for_each(|e| total.add(&Cols::of(e)));
@@ -603,9 +615,9 @@ impl Planner<'_> {
         });
         let rebuilt = rebuild(graph);
         let share = joins.iter().map(|join| self.share_left(join, &left_cols)).product();
-        let build = |planner: &mut Self, goal: &Goal| -> Result<Phys> {
-            let mut again = if goal.rows.is_none() { one_table(&rebuilt, &[]) } else { None };
-            let mut phys = planner.rel(rebuilt.clone(), &left_need, goal)?;
+        let build = |planner: &mut Self, required: &RequiredProperties| -> Result<PhysicalPlan> {
+            let mut again = if required.rows.is_none() { one_table(&rebuilt, &[]) } else { None };
+            let mut phys = planner.rel(rebuilt.clone(), &left_need, required)?;
             for join in joins.iter().cloned() {
                 let right_cols = Cols::output(&join.right);
                 let (on_right, on): (Vec<Expr>, Vec<Expr>) = join
@@ -624,32 +636,36 @@ impl Planner<'_> {
                     on,
                     &Cols::default(),
                     &total,
-                    goal,
+                    required,
                 )?;
             }
             Ok(phys)
         };
         let first = self.mark();
-        let whole = build(self, &Goal::default())?;
-        match early_goal(goal, &left_cols, share) {
+        let whole = build(self, &RequiredProperties::default())?;
+        match early_goal(required, &left_cols, share) {
             Some(early) => {
                 let second = self.second_way(&first);
                 let early = build(self, &early)?;
-                Ok(self.cheaper([whole, early], [first, second], goal))
+                Ok(self.cheaper([whole, early], [first, second], required))
             }
             None => Ok(whole),
         }
     }
 }
 
-/// The goal of a join's left side when the joined rows, of which this share is left, have one: the order
+/// The required of a join's left side when the joined rows, of which this share is left, have one: the order
 /// as far as it is by the left side's columns.
-fn early_goal(goal: &Goal, left: &Cols, share: f64) -> Option<Goal> {
-    goal.rows?;
-    let mut early = goal.below(share);
+fn early_goal(
+    required: &RequiredProperties,
+    left: &Cols,
+    share: f64,
+) -> Option<RequiredProperties> {
+    required.rows?;
+    let mut early = required.below(share);
     let own = early.order.iter().take_while(|(by, ..)| left.contains(by.col)).count();
     early.order.truncate(own);
-    (own > 0 || goal.order.is_empty()).then_some(early)
+    (own > 0 || required.order.is_empty()).then_some(early)
 }
 
 /// The one table that is read.
@@ -680,7 +696,7 @@ fn is_join(on: &[Expr], col: Col) -> bool {
     }
 }
 
-fn both(left: &Phys, right: &Phys) -> Vec<Col> {
+fn both(left: &PhysicalPlan, right: &PhysicalPlan) -> Vec<Col> {
     let mut layout = left.cols.clone();
     layout.extend(&right.cols);
     layout

@@ -17,7 +17,7 @@ use crate::walk;
 use super::cols::Cols;
 use super::index::{KeyPart, KeyValue};
 use super::selectivity::plain_column;
-use super::{OrderKey, Phys, Planner};
+use super::{OrderKey, PhysicalPlan, Planner};
 
 /// Partitions whose sizes are looked at to estimate that of the whole.
 const SAMPLED: usize = 16;
@@ -141,8 +141,8 @@ impl Planner<'_> {
         &mut self,
         table: &TableRel,
         prune: Prune,
-        template: Phys,
-    ) -> Result<Phys> {
+        template: PhysicalPlan,
+    ) -> Result<PhysicalPlan> {
         let prune = prune.map(&mut |e| self.resolve(e, &[]))?;
         let estimate = template.plan.estimate;
         let plain = |key: &&OrderKey| key.0.slot == types::collation::Slot::BYTES;
@@ -156,7 +156,7 @@ impl Planner<'_> {
         let table = table.table.clone();
         let scan = PartitionScan { table, prune, scan: template.plan, order, by_bounds };
         let node = Node::PartitionScan(Box::new(scan));
-        Ok(Phys { plan: Plan { node, estimate }, cols: template.cols, order: kept })
+        Ok(PhysicalPlan { plan: Plan { node, estimate }, cols: template.cols, order: kept })
     }
 
     /// Whether the partitions, one after the other, are in an order (true: from the last one on).

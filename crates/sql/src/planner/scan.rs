@@ -19,11 +19,11 @@ use super::bitmap::BitmapPath;
 use super::cols::Cols;
 use super::cost::{self, Costs};
 use super::index::{Match, match_arms, match_index, match_keys};
-use super::{Goal, OrderKey, Phys, Planner, order};
+use super::{OrderKey, PhysicalPlan, Planner, RequiredProperties, order};
 
-/// A way to read a table, before it is built.
+/// An access path: one method of reading a table, with its cost, before it becomes a plan.
 pub(crate) struct Path {
-    pub way: Way,
+    pub method: ScanMethod,
     /// Expected.
     pub estimate: Estimate,
     /// Order of the rows.
@@ -31,7 +31,7 @@ pub(crate) struct Path {
 }
 
 /// How a table is read.
-pub(crate) enum Way {
+pub(crate) enum ScanMethod {
     Sequential,
     /// The index, what it can do, from the end, without the table.
     Index {
@@ -73,10 +73,10 @@ const ENTRIES_PER_PAGE: f64 = 300.0;
 impl Path {
     /// Whether an index uses one of the conditions from this place on.
     pub fn uses_from(&self, first: usize) -> bool {
-        match &self.way {
-            Way::Sequential => false,
-            Way::Index { found, .. } => found.used.iter().any(|i| *i >= first),
-            Way::Bitmap(bitmap) => bitmap.used.iter().any(|i| *i >= first),
+        match &self.method {
+            ScanMethod::Sequential => false,
+            ScanMethod::Index { found, .. } => found.used.iter().any(|i| *i >= first),
+            ScanMethod::Bitmap(bitmap) => bitmap.used.iter().any(|i| *i >= first),
         }
     }
 }
@@ -110,9 +110,9 @@ impl Planner<'_> {
         table: &TableRel,
         conditions: &[Expr],
         need: &Cols,
-        goal: &Goal,
+        required: &RequiredProperties,
     ) -> Path {
-        self.path_by(table, conditions, need, goal, &Costs::of(self.cx.settings))
+        self.path_by(table, conditions, need, required, &Costs::of(self.cx.settings))
     }
 
     /// The cheapest way to read them so many times, with other values each time: pages that one run has read
@@ -127,7 +127,7 @@ impl Planner<'_> {
         let (pages, _) = self.size_of(&table.table);
         let fits = i64::from(pages) <= live_int(setting::SHARED_BUFFERS);
         let costs = Costs::of(self.cx.settings).of_runs(runs, if fits { 0.5 } else { 1.0 });
-        self.path_by(table, conditions, need, &Goal::default(), &costs)
+        self.path_by(table, conditions, need, &RequiredProperties::default(), &costs)
     }
 
     fn path_by(
@@ -135,7 +135,7 @@ impl Planner<'_> {
         table: &TableRel,
         conditions: &[Expr],
         need: &Cols,
-        goal: &Goal,
+        required: &RequiredProperties,
         costs: &Costs,
     ) -> Path {
         let source = self.source(table, conditions);
@@ -145,7 +145,7 @@ impl Planner<'_> {
             let spared = source.pages * costs.seq_page * 0.5 + source.rows * costs.tuple;
             best.estimate.total -= self.visible_share(&source) * spared;
         }
-        let mut best_cost = self.effective(&best, goal);
+        let mut best_cost = self.effective(&best, required);
         let mut bits = Vec::new();
         for index in self.cx.catalog.indexes_of(&table.table) {
             if index.hidden || index.invalid {
@@ -161,8 +161,9 @@ impl Planner<'_> {
                 let part = self.index_cost(&source, conditions, &found, ordered, costs);
                 let estimate = self.with_heap(&source, &found, &index, part, only, costs);
                 let order = found.order.clone();
-                let way = Way::Index { index: index.clone(), found, backward: false, only };
-                return Path { way, estimate, order };
+                let method =
+                    ScanMethod::Index { index: index.clone(), found, backward: false, only };
+                return Path { method, estimate, order };
             }
             let arms = self.match_ors(&index, &source, conditions);
             for (found, single) in std::iter::once((found, true)).chain(arms.map(|f| (f, false))) {
@@ -170,16 +171,16 @@ impl Planner<'_> {
                 let part = self.index_cost(&source, conditions, &found, ordered, costs);
                 let estimate = self.with_heap(&source, &found, &index, part, only, costs);
                 for backward in [false, true] {
-                    let (order, fits) = order_for(&found, backward, goal);
+                    let (order, fits) = order_for(&found, backward, required);
                     let wanted = (fits || (!backward && (only || !found.used.is_empty())))
                         && scans_plainly(&index, &found);
                     if !wanted {
                         continue;
                     }
                     let found = found.clone();
-                    let way = Way::Index { index: index.clone(), found, backward, only };
-                    let path = Path { way, estimate, order };
-                    let cost = self.effective(&path, goal);
+                    let method = ScanMethod::Index { index: index.clone(), found, backward, only };
+                    let path = Path { method, estimate, order };
+                    let cost = self.effective(&path, required);
                     if cost < best_cost {
                         (best_cost, best) = (cost, path);
                     }
@@ -192,7 +193,7 @@ impl Planner<'_> {
         // Of ways that cost about the same, the one wins that gives the first row at once.
         const CLEARLY: f64 = 0.99;
         if let Some(path) = self.bitmap_path(&source, bits, costs)
-            && self.effective(&path, goal) < best_cost * CLEARLY
+            && self.effective(&path, required) < best_cost * CLEARLY
         {
             best = path;
         }
@@ -208,7 +209,7 @@ impl Planner<'_> {
             total += cost::DISABLED;
         }
         let estimate = Estimate { startup, total, rows: source.out(), width: source.width };
-        Path { way: Way::Sequential, estimate, order: Vec::new() }
+        Path { method: ScanMethod::Sequential, estimate, order: Vec::new() }
     }
 
     /// What an index can do for conditions; None when it is a partial index without some of the rows.
@@ -421,11 +422,11 @@ impl Planner<'_> {
         conditions: Vec<Expr>,
         need: &Cols,
         path: Path,
-    ) -> Result<Phys> {
-        let proved: &[usize] = match &path.way {
-            Way::Sequential => &[],
-            Way::Index { found, .. } => &found.proved,
-            Way::Bitmap(bitmap) => &bitmap.proved,
+    ) -> Result<PhysicalPlan> {
+        let proved: &[usize] = match &path.method {
+            ScanMethod::Sequential => &[],
+            ScanMethod::Index { found, .. } => &found.proved,
+            ScanMethod::Bitmap(bitmap) => &bitmap.proved,
         };
         let prune = self.prune_of(table, &conditions);
         let rest: Vec<Expr> = conditions
@@ -436,11 +437,11 @@ impl Planner<'_> {
             .collect();
         let mut wanted = need.clone();
         rest.iter().for_each(|e| wanted.add(&Cols::of(e)));
-        if let Way::Bitmap(bitmap) = &path.way {
+        if let ScanMethod::Bitmap(bitmap) = &path.method {
             bitmap.recheck.iter().for_each(|e| wanted.add(&Cols::of(e)));
         }
-        let doubts = match &path.way {
-            Way::Index { index, found, .. } if index.method.properties().lossy => {
+        let doubts = match &path.method {
+            ScanMethod::Index { index, found, .. } if index.method.properties().lossy => {
                 found.used.iter().map(|i| conditions[*i].clone()).collect()
             }
             _ => Vec::new(),
@@ -456,9 +457,9 @@ impl Planner<'_> {
         let scan = Scan { table: table.table.clone(), columns, filter, alias };
         let mut estimate = path.estimate;
         estimate.width = self.width(&cols);
-        let node = match path.way {
-            Way::Sequential => Node::SeqScan(scan),
-            Way::Index { index, found, backward, only } => {
+        let node = match path.method {
+            ScanMethod::Sequential => Node::SeqScan(scan),
+            ScanMethod::Index { index, found, backward, only } => {
                 let mut bounds = self.resolve_bounds(found.bounds)?;
                 bounds.recheck = self.condition(doubts, &cols)?;
                 match only {
@@ -466,9 +467,9 @@ impl Planner<'_> {
                     false => Node::IndexScan { scan, index, bounds, backward },
                 }
             }
-            Way::Bitmap(bitmap) => self.bitmap_scan(scan, bitmap, &cols)?,
+            ScanMethod::Bitmap(bitmap) => self.bitmap_scan(scan, bitmap, &cols)?,
         };
-        let phys = Phys { plan: Plan { node, estimate }, cols, order: path.order };
+        let phys = PhysicalPlan { plan: Plan { node, estimate }, cols, order: path.order };
         match table.table.is_partitioned() {
             true => self.partition_scan(table, prune, phys),
             false => Ok(phys),
@@ -509,10 +510,10 @@ impl Planner<'_> {
         })
     }
 
-    /// What a path costs for this goal: with a sort if it isn't in order, with only the part that is
+    /// What a path costs for this required: with a sort if it isn't in order, with only the part that is
     /// read.
-    fn effective(&self, path: &Path, goal: &Goal) -> f64 {
-        self.goal_cost(&path.estimate, &path.order, goal)
+    fn effective(&self, path: &Path, required: &RequiredProperties) -> f64 {
+        self.goal_cost(&path.estimate, &path.order, required)
     }
 }
 
@@ -568,20 +569,24 @@ fn covers(index: &Index, source: &Source<'_>, found: &Match, need: &Cols) -> boo
     used.is_subset(&has)
 }
 
-/// The order of an index's rows in the terms of the goal, and whether it is of use for it.
-fn order_for(found: &Match, backward: bool, goal: &Goal) -> (Vec<OrderKey>, bool) {
+/// The order of an index's rows in the terms of the required, and whether it is of use for it.
+fn order_for(
+    found: &Match,
+    backward: bool,
+    required: &RequiredProperties,
+) -> (Vec<OrderKey>, bool) {
     let turned = |keys: &[OrderKey]| match backward {
         true => keys.iter().map(|(c, d, n)| (*c, !d, !n)).collect(),
         false => keys.to_vec(),
     };
-    // Columns that equal something may stand in the goal or not.
+    // Columns that equal something may stand in the required or not.
     let (all, rest) = (turned(&found.whole_order), turned(&found.order));
-    let order = if order::common(&all, &goal.order) > order::common(&rest, &goal.order) {
+    let order = if order::common(&all, &required.order) > order::common(&rest, &required.order) {
         all
     } else {
         rest
     };
-    let fits = order::common(&order, &goal.order) > 0;
+    let fits = order::common(&order, &required.order) > 0;
     (order, fits)
 }
 

@@ -9,7 +9,7 @@ use crate::walk;
 use crate::window::WindowCall;
 
 use super::cols::Cols;
-use super::{Goal, Phys, Planner, cost};
+use super::{PhysicalPlan, Planner, RequiredProperties, cost};
 
 impl Planner<'_> {
     /// Plans the operator for calls that share PARTITION BY and ORDER BY.
@@ -20,12 +20,12 @@ impl Planner<'_> {
         order: Vec<SortKey>,
         calls: Vec<(Col, WindowCall)>,
         need: &Cols,
-    ) -> Result<Phys> {
+    ) -> Result<PhysicalPlan> {
         let calls: Vec<_> = calls.into_iter().filter(|(c, _)| need.contains(*c)).collect();
         let output = Cols::output(&input);
         let mut inner: Cols = need.iter().filter(|c| output.contains(*c)).collect();
         if calls.is_empty() {
-            return self.rel(input, &inner, &Goal::default());
+            return self.rel(input, &inner, &RequiredProperties::default());
         }
         for (_, call) in &calls {
             call.for_exprs(&mut |e| inner.add(&Cols::of(e)));
@@ -43,7 +43,7 @@ impl Planner<'_> {
                 keys.push(key);
             }
         }
-        let phys = self.sort(input, keys, &inner, &Goal::default())?;
+        let phys = self.sort(input, keys, &inner, &RequiredProperties::default())?;
         let partition = self.resolve_all(partition, &phys.cols)?;
         let mut sorted = Vec::with_capacity(order.len());
         for mut key in order {
@@ -72,6 +72,6 @@ impl Planner<'_> {
         estimate.startup = phys.plan.estimate.startup;
         let input = Box::new(phys.plan);
         let node = Node::Window { input, partition, order: sorted, calls: list };
-        Ok(Phys { plan: Plan { node, estimate }, cols, order: phys.order })
+        Ok(PhysicalPlan { plan: Plan { node, estimate }, cols, order: phys.order })
     }
 }

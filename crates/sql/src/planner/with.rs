@@ -7,7 +7,7 @@ use crate::logical::{Col, Cte, CteKind, Rel};
 use crate::plan::{Estimate, Node, Plan};
 use crate::walk;
 
-use super::{Goal, Phys, Planner, cost, leaf};
+use super::{PhysicalPlan, Planner, RequiredProperties, cost, leaf};
 
 /// How many times the base's rows a recursive query is expected to give, as in PostgreSQL.
 const ROUNDS: f64 = 10.0;
@@ -104,7 +104,7 @@ impl Planner<'_> {
     }
 
     /// A reference to a WITH query that is computed once and kept.
-    pub fn cte(&mut self, index: usize, cols: Vec<Col>) -> Result<Phys> {
+    pub fn cte(&mut self, index: usize, cols: Vec<Col>) -> Result<PhysicalPlan> {
         let plan = self.cte_plan(index)?;
         let cte = &self.ctes[index];
         let name = cte.name.clone();
@@ -121,12 +121,12 @@ impl Planner<'_> {
         }
         let query = self.ctes[index].query.clone();
         let plan = match self.ctes[index].kind.clone() {
-            CteKind::Plain => self.query(query, &Goal::default())?,
+            CteKind::Plain => self.query(query, &RequiredProperties::default())?,
             CteKind::Change(change) => self.change(*change)?,
             CteKind::Recursive { step, all } => {
-                let base = self.query(query, &Goal::default())?;
+                let base = self.query(query, &RequiredProperties::default())?;
                 self.stepping.push(index);
-                let step = self.query(step, &Goal::default());
+                let step = self.query(step, &RequiredProperties::default());
                 self.stepping.pop();
                 let step = step?;
                 let (b, s) = (&base.estimate, &step.estimate);
@@ -159,7 +159,7 @@ impl Planner<'_> {
     }
 
     /// The last round's rows of a recursive WITH query.
-    pub fn work_table(&mut self, index: usize, cols: Vec<Col>) -> Phys {
+    pub fn work_table(&mut self, index: usize, cols: Vec<Col>) -> PhysicalPlan {
         let cte = &self.ctes[index];
         let node = Node::WorkTable {
             table: index,

@@ -12,10 +12,10 @@ use sched::Mutex;
 use crate::buffer::{PAGE_SIZE, Page};
 
 /// See the module.
-pub(super) struct Overlay(Mutex<State>);
+pub(super) struct Overlay(Mutex<OverlayState>);
 
 #[derive(Default)]
-struct State {
+struct OverlayState {
     /// Places of pages in the file.
     pages: HashMap<PageId, u64>,
     /// From this block on nothing of the relation's own file counts.
@@ -25,7 +25,7 @@ struct State {
 
 impl Default for Overlay {
     fn default() -> Overlay {
-        Overlay(Mutex::new(WaitEvent::LWLockFdCache, State::default()))
+        Overlay(Mutex::new(WaitEvent::LWLockFdCache, OverlayState::default()))
     }
 }
 

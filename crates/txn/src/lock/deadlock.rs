@@ -41,7 +41,7 @@ use sched::{MutexGuard, TaskRef};
 
 use super::manager::Partition;
 use super::{LockManager, LockOwner, LockTag, WaitInfo};
-use crate::commit_log::State;
+use crate::commit_log::XidState;
 use crate::manager::Core;
 use crate::registry::NOBODY;
 
@@ -197,7 +197,7 @@ impl Graph<'_> {
         let edge = |blocker, hard| Edge { waiter, blocker, info, hard };
         if let LockTag::Xid(xid) = info.tag {
             return match self.core.commits.get(xid) {
-                State::Running(blocker) => vec![edge(blocker, true)],
+                XidState::Running(blocker) => vec![edge(blocker, true)],
                 _ => Vec::new(),
             };
         }
@@ -287,7 +287,7 @@ impl Graph<'_> {
             let waiting = *self.core.registry.get(edge.waiter).waiting.lock();
             let same = waiting.is_some_and(|info| info.serial == edge.info.serial);
             same && match edge.info.tag {
-                LockTag::Xid(xid) => self.core.commits.get(xid) == State::Running(edge.blocker),
+                LockTag::Xid(xid) => self.core.commits.get(xid) == XidState::Running(edge.blocker),
                 _ => true,
             }
         })

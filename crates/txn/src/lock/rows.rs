@@ -26,7 +26,7 @@ use sched::Mutex;
 
 use super::local::SharedRow;
 use super::{FastMap, LockManager, LockOwner, RowLockMode};
-use crate::commit_log::State;
+use crate::commit_log::XidState;
 
 const SHARDS: usize = 256;
 
@@ -172,6 +172,6 @@ impl LockManager {
     /// Whether the sharer's transaction is still running. One that is committing counts: the asker
     /// finds out by waiting for it.
     fn holds(&self, sharer: &Sharer) -> bool {
-        matches!(self.core.commits.get(sharer.xid), State::Running(_) | State::Committing(_))
+        matches!(self.core.commits.get(sharer.xid), XidState::Running(_) | XidState::Committing(_))
     }
 }

@@ -7,7 +7,7 @@ use base::Oid;
 
 use super::table::Entry;
 use super::{LockManager, LockMode, LockTag};
-use crate::commit_log::State;
+use crate::commit_log::XidState;
 
 /// One line of `pg_locks`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,7 +133,7 @@ impl LockManager {
     fn blockers(&self, tag: LockTag, waiter: u32, mode: LockMode) -> Vec<u32> {
         match tag {
             LockTag::Xid(xid) => match self.core.commits.get(xid) {
-                State::Running(owner) | State::Committing(owner) => vec![owner],
+                XidState::Running(owner) | XidState::Committing(owner) => vec![owner],
                 _ => Vec::new(),
             },
             tag => self.lock_blockers(tag, waiter, mode),

@@ -11,7 +11,7 @@ use sched::{LongWait, Waiting, Wake};
 
 use super::deadlock::Verdict;
 use super::{LockManager, LockMode, LockOwner, LockTag, LockWait};
-use crate::commit_log::State;
+use crate::commit_log::XidState;
 
 /// What a session waits for, in its slot of the registry.
 #[derive(Clone, Copy, Debug)]
@@ -38,13 +38,13 @@ impl LockManager {
     pub fn wait_for_xid(&self, owner: &LockOwner, xid: Xid, wait: LockWait) -> Result<bool> {
         match self.core.state(xid) {
             state if state.ended() => return Ok(true),
-            State::Running(other) if other == owner.number() => {
+            XidState::Running(other) if other == owner.number() => {
                 return Err(Error::internal(format!(
                     "transaction {} would wait for itself",
                     xid.0
                 )));
             }
-            State::Unassigned if xid >= self.core.next_xid() => return Ok(true),
+            XidState::Unassigned if xid >= self.core.next_xid() => return Ok(true),
             _ => {}
         }
         if wait == LockWait::Try {

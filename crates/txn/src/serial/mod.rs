@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base::{Error, RelId, Result, TupleId, WaitEvent, Xid, err};
 use sched::{Mutex, Wake};
 
-pub use reads::Target;
+pub use reads::ReadTarget;
 
 use crate::XidStatus;
 use crate::snapshot::Snapshot;
@@ -101,7 +101,7 @@ impl Sxact {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReadRow {
     /// What was read.
-    pub target: Target,
+    pub target: ReadTarget,
     /// By which session.
     pub pid: i32,
 }
@@ -139,7 +139,7 @@ impl Serial {
     #[inline]
     pub fn page_split(&self, rel: RelId, page: u32, new: u32) {
         if !self.reads.is_empty() {
-            self.reads.copy_page(Target::page(rel, page), Target::page(rel, new));
+            self.reads.copy_page(ReadTarget::page(rel, page), ReadTarget::page(rel, new));
         }
     }
 
@@ -290,25 +290,25 @@ impl Transaction {
     /// Notes that the whole relation is read. Before the first page is.
     #[inline]
     pub fn reads_relation(&self, rel: RelId) {
-        self.reads(|| Target::relation(rel));
+        self.reads(|| ReadTarget::relation(rel));
     }
 
     /// Notes that an index page is read. Before it is, or under its latch.
     #[inline]
     pub fn reads_page(&self, rel: RelId, block: u32) {
-        self.reads(|| Target::page(rel, block));
+        self.reads(|| ReadTarget::page(rel, block));
     }
 
     /// Notes that a row version made by `xmin` is read. Under its page's latch.
     #[inline]
     pub fn reads_row(&self, rel: RelId, tid: TupleId, xmin: Xid) {
         if self.tracks_reads() && !self.is_mine(xmin) {
-            self.reads(|| Target::row(rel, tid));
+            self.reads(|| ReadTarget::row(rel, tid));
         }
     }
 
     #[inline]
-    fn reads(&self, target: impl FnOnce() -> Target) {
+    fn reads(&self, target: impl FnOnce() -> ReadTarget) {
         if self.tracks_reads()
             && let Some(xact) = self.watched()
         {
@@ -345,8 +345,8 @@ impl Transaction {
         if self.watched().is_none() {
             return Ok(());
         }
-        let row = Target::row(rel, tid);
-        self.writes(&[row, Target::page(rel, tid.block), Target::relation(rel)])
+        let row = ReadTarget::row(rel, tid);
+        self.writes(&[row, ReadTarget::page(rel, tid.block), ReadTarget::relation(rel)])
     }
 
     /// Is about to add an entry to this index page. Under its exclusive latch, held until it is done.
@@ -358,7 +358,7 @@ impl Transaction {
         if self.watched().is_none() {
             return Ok(());
         }
-        self.writes(&[Target::page(rel, block), Target::relation(rel)])
+        self.writes(&[ReadTarget::page(rel, block), ReadTarget::relation(rel)])
     }
 
     /// Is about to add a row: nobody has read that but who has read the relation. Under the exclusive
@@ -371,7 +371,7 @@ impl Transaction {
         if self.watched().is_none() {
             return Ok(());
         }
-        self.writes(&[Target::relation(rel)])
+        self.writes(&[ReadTarget::relation(rel)])
     }
 
     /// Is about to throw away or to replace all rows of a relation.
@@ -395,7 +395,7 @@ impl Transaction {
     }
 
     /// Finest target first: see [`reads`].
-    fn writes(&self, targets: &[Target]) -> Result<()> {
+    fn writes(&self, targets: &[ReadTarget]) -> Result<()> {
         let Some(xact) = self.watched() else { return Ok(()) };
         if !is_watched(targets[0].rel) {
             return Ok(());

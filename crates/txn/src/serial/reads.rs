@@ -35,7 +35,7 @@ const OLD_TARGETS: usize = 4096;
 
 /// What was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Target {
+pub struct ReadTarget {
     /// The files of a table or index.
     pub rel: RelId,
     block: u32,
@@ -45,20 +45,20 @@ pub struct Target {
 /// No page in particular.
 const ALL: u32 = u32::MAX;
 
-impl Target {
+impl ReadTarget {
     /// The whole relation.
-    pub fn relation(rel: RelId) -> Target {
-        Target { rel, block: ALL, offset: 0 }
+    pub fn relation(rel: RelId) -> ReadTarget {
+        ReadTarget { rel, block: ALL, offset: 0 }
     }
 
     /// A page.
-    pub fn page(rel: RelId, block: u32) -> Target {
-        Target { rel, block, offset: 0 }
+    pub fn page(rel: RelId, block: u32) -> ReadTarget {
+        ReadTarget { rel, block, offset: 0 }
     }
 
     /// A row version.
-    pub fn row(rel: RelId, tid: TupleId) -> Target {
-        Target { rel, block: tid.block, offset: tid.offset }
+    pub fn row(rel: RelId, tid: TupleId) -> ReadTarget {
+        ReadTarget { rel, block: tid.block, offset: tid.offset }
     }
 
     /// Page and row, where it names them.
@@ -68,19 +68,19 @@ impl Target {
     }
 
     /// What it is a part of: the next coarser target.
-    fn parent(self) -> Option<Target> {
+    fn parent(self) -> Option<ReadTarget> {
         match self.place() {
-            (_, Some(_)) => Some(Target::page(self.rel, self.block)),
-            (Some(_), None) => Some(Target::relation(self.rel)),
+            (_, Some(_)) => Some(ReadTarget::page(self.rel, self.block)),
+            (Some(_), None) => Some(ReadTarget::relation(self.rel)),
             (None, None) => None,
         }
     }
 
-    fn parents(self) -> impl Iterator<Item = Target> {
+    fn parents(self) -> impl Iterator<Item = ReadTarget> {
         std::iter::successors(self.parent(), |target| target.parent())
     }
 
-    fn covers(self, other: Target) -> bool {
+    fn covers(self, other: ReadTarget) -> bool {
         other.parents().any(|parent| parent == self)
     }
 
@@ -121,29 +121,29 @@ impl Reader {
 #[derive(Default)]
 pub(super) struct Targets {
     /// Whether it is locked itself, and how many of its parts are.
-    held: FastMap<Target, (bool, i64)>,
+    held: FastMap<ReadTarget, (bool, i64)>,
     /// Its locks have been taken away for good.
     released: bool,
 }
 
 impl Targets {
-    fn holds(&self, target: Target) -> bool {
+    fn holds(&self, target: ReadTarget) -> bool {
         self.held.get(&target).is_some_and(|entry| entry.0)
     }
 
-    fn covered(&self, target: Target) -> bool {
+    fn covered(&self, target: ReadTarget) -> bool {
         self.holds(target) || target.parents().any(|parent| self.holds(parent))
     }
 
     /// Notes one more target.
-    fn add(&mut self, target: Target) {
+    fn add(&mut self, target: ReadTarget) {
         let entry = self.held.entry(target).or_default();
         if !std::mem::replace(&mut entry.0, true) {
             target.parents().for_each(|parent| self.held.entry(parent).or_default().1 += 1);
         }
     }
 
-    fn remove(&mut self, target: Target) -> bool {
+    fn remove(&mut self, target: ReadTarget) -> bool {
         let Some(entry) = self.held.get_mut(&target) else { return false };
         if !std::mem::replace(&mut entry.0, false) {
             return false;
@@ -160,14 +160,14 @@ impl Targets {
     }
 
     /// Notes the target, or what it is promoted to. Returns what to enter, and what that replaces.
-    fn take(&mut self, target: Target) -> Option<(Target, Vec<Target>)> {
+    fn take(&mut self, target: ReadTarget) -> Option<(ReadTarget, Vec<ReadTarget>)> {
         if self.released || self.covered(target) {
             return None;
         }
         let crowded =
-            |at: &Target| self.held.get(at).is_some_and(|entry| entry.1 + 1 > at.parts_max());
+            |at: &ReadTarget| self.held.get(at).is_some_and(|entry| entry.1 + 1 > at.parts_max());
         let target = target.parents().filter(crowded).last().unwrap_or(target);
-        let parts: Vec<Target> = match target.offset {
+        let parts: Vec<ReadTarget> = match target.offset {
             0 => self.list().filter(|other| target.covers(*other)).collect(),
             _ => Vec::new(),
         };
@@ -178,17 +178,17 @@ impl Targets {
         Some((target, parts))
     }
 
-    fn list(&self) -> impl Iterator<Item = Target> {
+    fn list(&self) -> impl Iterator<Item = ReadTarget> {
         self.held.iter().filter(|(_, entry)| entry.0).map(|(target, _)| *target)
     }
 }
 
-type Shard = FastMap<Target, Vec<Reader>>;
+type Shard = FastMap<ReadTarget, Vec<Reader>>;
 
 /// Targets kept in summary, by relation.
 #[derive(Default)]
 struct Old {
-    targets: FastMap<RelId, Vec<Target>>,
+    targets: FastMap<RelId, Vec<ReadTarget>>,
     last: u64,
 }
 
@@ -212,7 +212,7 @@ impl Reads {
         }
     }
 
-    fn shard(&self, target: Target) -> MutexGuard<'_, Shard> {
+    fn shard(&self, target: ReadTarget) -> MutexGuard<'_, Shard> {
         self.shards[target.shard()].lock()
     }
 
@@ -223,7 +223,7 @@ impl Reads {
         self.count.load(Ordering::SeqCst) == 0
     }
 
-    fn enter(&self, shard: &mut Shard, target: Target, reader: Reader) {
+    fn enter(&self, shard: &mut Shard, target: ReadTarget, reader: Reader) {
         let readers = shard.entry(target).or_insert_with(|| {
             self.count.fetch_add(1, Ordering::SeqCst);
             Vec::new()
@@ -234,7 +234,7 @@ impl Reads {
         }
     }
 
-    fn take_out(&self, target: Target, which: impl Fn(&Reader) -> bool) {
+    fn take_out(&self, target: ReadTarget, which: impl Fn(&Reader) -> bool) {
         let mut shard = self.shard(target);
         if let Entry::Occupied(mut entry) = shard.entry(target) {
             entry.get_mut().retain(|reader| !which(reader));
@@ -246,7 +246,7 @@ impl Reads {
     }
 
     /// Notes that `xact` reads the target.
-    pub(super) fn add(&self, xact: &Arc<Sxact>, target: Target) {
+    pub(super) fn add(&self, xact: &Arc<Sxact>, target: ReadTarget) {
         let Some((target, replaced)) = xact.targets.lock().take(target) else { return };
         self.enter(&mut self.shard(target), target, Reader::Known(xact.clone()));
         fence(Ordering::SeqCst);
@@ -256,14 +256,14 @@ impl Reads {
     }
 
     /// `xact` itself changes the row: others that change it meet it there.
-    pub(super) fn drop_own(&self, xact: &Sxact, target: Target) {
+    pub(super) fn drop_own(&self, xact: &Sxact, target: ReadTarget) {
         if xact.targets.lock().remove(target) {
             self.take_out(target, |reader| reader.is(xact.id));
         }
     }
 
     /// The readers of a target, but for transaction `me`.
-    pub(super) fn readers(&self, target: Target, me: u64, found: &mut Vec<Reader>) {
+    pub(super) fn readers(&self, target: ReadTarget, me: u64, found: &mut Vec<Reader>) {
         let shard = self.shard(target);
         let readers = shard.get(&target).into_iter().flatten();
         found.extend(readers.filter(|reader| !reader.is(me)).cloned());
@@ -280,13 +280,13 @@ impl Reads {
 
     /// Whoever has read one page counts as reader of another as well (it takes over a part of its
     /// keys). The caller holds the latch of the old page.
-    pub(super) fn copy_page(&self, from: Target, to: Target) {
+    pub(super) fn copy_page(&self, from: ReadTarget, to: ReadTarget) {
         let (first, second) = (from.shard().min(to.shard()), from.shard().max(to.shard()));
         let mut guards = [Some(self.shards[first].lock()), None];
         if first != second {
             guards[1] = Some(self.shards[second].lock());
         }
-        let at = |target: Target| usize::from(target.shard() != first);
+        let at = |target: ReadTarget| usize::from(target.shard() != first);
         let Some(shard) = &guards[at(from)] else { return };
         let Some(readers) = shard.get(&from).cloned() else { return };
         let Some(shard) = &mut guards[at(to)] else { return };
@@ -312,8 +312,8 @@ impl Reads {
         self.readers_of_parts(from, 0, &mut found);
         for reader in found {
             match reader {
-                Reader::Known(xact) => self.add(&xact, Target::relation(to)),
-                Reader::Old(committed) => self.add_old(Target::relation(to), committed),
+                Reader::Known(xact) => self.add(&xact, ReadTarget::relation(to)),
+                Reader::Old(committed) => self.add_old(ReadTarget::relation(to), committed),
             }
         }
     }
@@ -325,7 +325,7 @@ impl Reads {
         }
     }
 
-    fn empty(&self, xact: &Sxact) -> Vec<Target> {
+    fn empty(&self, xact: &Sxact) -> Vec<ReadTarget> {
         let mut targets = xact.targets.lock();
         targets.released = true;
         let list = targets.list().collect();
@@ -341,13 +341,13 @@ impl Reads {
         }
     }
 
-    fn add_old(&self, target: Target, committed: u64) {
+    fn add_old(&self, target: ReadTarget, committed: u64) {
         let target = {
             let mut old = self.old.lock();
             old.last = old.last.max(committed);
             let targets = old.targets.entry(target.rel).or_default();
             let crowded = targets.len() >= OLD_TARGETS;
-            let target = if crowded { Target::relation(target.rel) } else { target };
+            let target = if crowded { ReadTarget::relation(target.rel) } else { target };
             if !crowded || targets.last() != Some(&target) {
                 targets.push(target);
             }
@@ -371,7 +371,7 @@ impl Reads {
     }
 
     /// A transaction's targets.
-    pub(super) fn list(&self, xact: &Sxact) -> Vec<Target> {
+    pub(super) fn list(&self, xact: &Sxact) -> Vec<ReadTarget> {
         xact.targets.lock().list().collect()
     }
 

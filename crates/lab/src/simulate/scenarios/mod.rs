@@ -137,9 +137,9 @@ pub const SCENARIOS: &[Scenario] = &[
         about: "locking and unlocking the same three relations weakly, 5 µs of other work",
         length: 1,
         variants: &[
-            variant("shared-table", |s| relations::start(s, relations::Way::SharedTable)),
-            variant("fast-path", |s| relations::start(s, relations::Way::FastPath)),
-            variant("per-worker", |s| relations::start(s, relations::Way::PerWorker)),
+            variant("shared-table", |s| relations::start(s, relations::LockPath::SharedTable)),
+            variant("fast-path", |s| relations::start(s, relations::LockPath::FastPath)),
+            variant("per-worker", |s| relations::start(s, relations::LockPath::PerWorker)),
         ],
     },
     Scenario {

@@ -20,7 +20,7 @@ const REST_NS: f64 = 5000.0;
 
 /// Which way.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum LockPath {
     /// All through the lock table.
     SharedTable,
     /// An array each, with a lock each.
@@ -31,7 +31,7 @@ pub enum Way {
 
 /// What the relation locks are made of.
 pub struct Relations {
-    way: Way,
+    way: LockPath,
     partitions: Vec<Lock>,
     counts: Vec<Word>,
     own_locks: Vec<Lock>,
@@ -42,7 +42,7 @@ pub struct Relations {
 
 impl Relations {
     /// For all processors.
-    pub fn new(simulation: &mut Simulation, way: Way, kind: Kind) -> Relations {
+    pub fn new(simulation: &mut Simulation, way: LockPath, kind: Kind) -> Relations {
         let cpus = simulation.cpus();
         Relations {
             way,
@@ -56,7 +56,7 @@ impl Relations {
 
     async fn change(&self, core: &Core, relation: usize, by: i64) {
         match self.way {
-            Way::SharedTable => {
+            LockPath::SharedTable => {
                 let partition = &self.partitions[relation * 5 % PARTITIONS];
                 partition.acquire(core, true).await;
                 core.work(SEARCH_NS).await;
@@ -64,14 +64,14 @@ impl Relations {
                 core.store(self.counts[relation], count.wrapping_add_signed(by)).await;
                 partition.release(core, true).await;
             }
-            Way::FastPath => {
+            LockPath::FastPath => {
                 let lock = &self.own_locks[core.id];
                 lock.acquire(core, true).await;
                 core.load(self.strong).await;
                 core.store(self.own[core.id], 1).await;
                 lock.release(core, true).await;
             }
-            Way::PerWorker => {
+            LockPath::PerWorker => {
                 core.store(self.own[core.id], 1).await;
                 core.load(self.strong).await;
             }
@@ -94,7 +94,7 @@ impl Relations {
 }
 
 /// Statements that do little else.
-pub fn start(simulation: &mut Simulation, way: Way) {
+pub fn start(simulation: &mut Simulation, way: LockPath) {
     let relations = Rc::new(Relations::new(simulation, way, Kind::Atomic));
     simulation.each_core(|_| {
         let relations = Rc::clone(&relations);

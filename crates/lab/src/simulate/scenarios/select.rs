@@ -20,7 +20,7 @@ use super::super::locks::{BOUNDED, Kind, Lock};
 use super::btree::{Descent, Tree};
 use super::partitions::Pool;
 use super::pins::Pin;
-use super::relations::{Relations, Way};
+use super::relations::{LockPath, Relations};
 use super::snapshots::{ProcessArray, own_words};
 
 const REST_NS: f64 = 50_000.0;
@@ -43,7 +43,7 @@ pub const V9_6: Release = Release { kind: Kind::Atomic, partitions: 128, pin: Pi
 pub fn postgres(simulation: &mut Simulation, release: Release) {
     let Release { kind, partitions, pin } = release;
     let array = Rc::new(ProcessArray::new(simulation, kind));
-    let relations = Rc::new(Relations::new(simulation, Way::FastPath, kind));
+    let relations = Rc::new(Relations::new(simulation, LockPath::FastPath, kind));
     let pool = Rc::new(Pool::new(simulation, kind, partitions, pin, true));
     // The root's and the inner pages' content locks are the ones that are shared widely.
     let latches: Rc<Vec<Lock>> = Rc::new((0..=64).map(|_| Lock::new(simulation, kind)).collect());
@@ -75,7 +75,7 @@ pub fn postgres(simulation: &mut Simulation, release: Release) {
 /// The server, on the same machine and with the same local work.
 pub fn threadgres(simulation: &mut Simulation) {
     let (latest, own) = (simulation.word(), Rc::new(own_words(simulation)));
-    let relations = Rc::new(Relations::new(simulation, Way::PerWorker, Kind::Ours(BOUNDED)));
+    let relations = Rc::new(Relations::new(simulation, LockPath::PerWorker, Kind::Ours(BOUNDED)));
     let tree = Rc::new(Tree::new(simulation, Descent::Optimistic, Kind::Ours(BOUNDED), Pin::Add));
     let pool = Rc::new(Pool::new(simulation, Kind::Ours(BOUNDED), 512, Pin::Add, false));
     simulation.each_core(|_| {
