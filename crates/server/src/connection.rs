@@ -96,6 +96,8 @@ pub enum Socket {
     Unix(UnixStream),
     /// TCP with TLS. One run of a session goes on at a time, so nobody waits for the lock.
     Tls(Arc<Socket>, Box<SpinLock<TlsStream>>, Arc<Tls>),
+    /// No client at all: nothing comes, and what is sent is dropped.
+    Nobody,
 }
 
 impl std::fmt::Debug for Socket {
@@ -147,6 +149,7 @@ impl Socket {
             }
             Socket::Unix(s) => s.set_nonblocking(true),
             Socket::Tls(s, ..) => s.prepare(),
+            Socket::Nobody => Ok(()),
         }
     }
 
@@ -158,7 +161,7 @@ impl Socket {
         let s = match self {
             Socket::Tcp(s) => s,
             Socket::Tls(raw, ..) => return raw.set_patience(patience),
-            Socket::Unix(_) => return Ok(()),
+            Socket::Unix(_) | Socket::Nobody => return Ok(()),
         };
         let socket = socket2::SockRef::from(s);
         let seconds = |n: u64| std::time::Duration::from_secs(n);
@@ -225,7 +228,7 @@ impl Socket {
     pub fn own_address(&self) -> Option<(IpAddr, u16)> {
         match self {
             Socket::Tcp(s) => s.local_addr().ok().map(|a| (a.ip(), a.port())),
-            Socket::Unix(_) => None,
+            Socket::Unix(_) | Socket::Nobody => None,
             Socket::Tls(s, ..) => s.own_address(),
         }
     }
@@ -236,6 +239,7 @@ impl Socket {
             Socket::Tcp(s) => s.as_raw_fd(),
             Socket::Unix(s) => s.as_raw_fd(),
             Socket::Tls(s, ..) => s.fd(),
+            Socket::Nobody => -1,
         }
     }
 
@@ -244,6 +248,7 @@ impl Socket {
             Socket::Tcp(s) => (&mut &*s).read(buffer),
             Socket::Unix(s) => (&mut &*s).read(buffer),
             Socket::Tls(raw, stream, _) => stream.lock().read(&mut Raw(raw), buffer),
+            Socket::Nobody => Ok(0),
         }
     }
 
@@ -252,6 +257,7 @@ impl Socket {
             Socket::Tcp(s) => (&mut &*s).write(bytes),
             Socket::Unix(s) => (&mut &*s).write(bytes),
             Socket::Tls(raw, stream, _) => stream.lock().write(&mut Raw(raw), bytes),
+            Socket::Nobody => Ok(bytes.len()),
         }
     }
 }

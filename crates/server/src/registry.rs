@@ -139,6 +139,36 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// A session that has not said who it is, under its task's number.
+    fn new(secret: i32, task: TaskRef, peer: Peer, now: i64) -> Entry {
+        let activity = Activity {
+            state: SessionActivity::Starting,
+            user: Arc::default(),
+            database: (Arc::default(), 0),
+            application: String::new(),
+            query: Query::Text(String::new()),
+            session_start: now,
+            query_start: 0,
+            state_change: now,
+            user_oid: 0,
+        };
+        Entry {
+            pid: task.pid(),
+            short_secret: secret,
+            long_secret: OnceLock::new(),
+            task,
+            peer,
+            tls: OnceLock::new(),
+            counted: AtomicBool::new(false),
+            query_id: AtomicU64::new(0),
+            xmin: AtomicU64::new(0),
+            activity: SpinLock::new(activity),
+            transaction_start: AtomicI64::new(0),
+            transactions: AtomicU64::new(0),
+            types: Arc::default(),
+        }
+    }
+
     /// A copy of what it does now.
     pub fn activity(&self) -> Activity {
         self.activity.lock().clone()
@@ -262,6 +292,8 @@ impl Entry {
 /// See the module's documentation.
 pub struct Registry {
     shards: [SpinLock<HashMap<i32, Arc<Entry>>>; SHARDS],
+    /// Those of background threads.
+    background: SpinLock<Vec<Arc<Entry>>>,
     /// Sessions that count against `max_connections`.
     count: AtomicUsize,
     /// All connections, those that have not said who they are included.
@@ -272,6 +304,7 @@ impl Default for Registry {
     fn default() -> Registry {
         Registry {
             shards: std::array::from_fn(|_| SpinLock::new(HashMap::new())),
+            background: SpinLock::new(Vec::new()),
             count: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
         }
@@ -293,35 +326,35 @@ impl Registry {
                 continue;
             }
             task.set_pid(pid);
-            let activity = Activity {
-                state: SessionActivity::Starting,
-                user: Arc::default(),
-                database: (Arc::default(), 0),
-                application: String::new(),
-                query: Query::Text(String::new()),
-                session_start: now,
-                query_start: 0,
-                state_change: now,
-                user_oid: 0,
-            };
-            let entry = Arc::new(Entry {
-                pid,
-                short_secret: secret,
-                long_secret: OnceLock::new(),
-                task,
-                peer,
-                tls: OnceLock::new(),
-                counted: AtomicBool::new(false),
-                query_id: AtomicU64::new(0),
-                xmin: AtomicU64::new(0),
-                activity: SpinLock::new(activity),
-                transaction_start: AtomicI64::new(0),
-                transactions: AtomicU64::new(0),
-                types: Arc::default(),
-            });
+            let entry = Arc::new(Entry::new(secret, task, peer, now));
             shard.insert(pid, entry.clone());
             return entry;
         }
+    }
+
+    /// The entry of a background thread's sessions, one at a time, under the thread's number. Such sessions
+    /// are in views alone: they can't be cancelled by number, and count against no limit.
+    pub fn background(&self, task: &TaskRef, secret: i32, now: i64) -> Arc<Entry> {
+        let mut background = self.background.lock();
+        if let Some(known) = background.iter().find(|entry| Arc::ptr_eq(&entry.task, task)) {
+            return known.clone();
+        }
+        // Those of threads that have ended.
+        background.retain(|entry| Arc::strong_count(&entry.task) > 1);
+        let peer = Peer { client: None, server: None };
+        let entry = Arc::new(Entry::new(secret, task.clone(), peer, now));
+        types::user::install(task, entry.types.clone());
+        background.push(entry.clone());
+        entry
+    }
+
+    /// The session that a background thread has now.
+    pub fn session_of(&self, pid: i32) -> Option<Arc<Entry>> {
+        let background = self.background.lock();
+        let entry = background.iter().find(|entry| entry.pid == pid)?.clone();
+        drop(background);
+        let runs = entry.activity.lock().state != SessionActivity::Starting;
+        runs.then_some(entry)
     }
 
     /// Counts a session against a limit; false when the limit is reached.

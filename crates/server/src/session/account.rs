@@ -48,6 +48,11 @@ impl Account {
         self.report.database.sessions += 1;
     }
 
+    /// The server's own work begins, which is no session of the database's counts.
+    pub fn begin_work(&mut self, now: i64) {
+        (self.since, self.reported) = (now, now);
+    }
+
     /// The client's next statement is there.
     pub fn begin_statement(&mut self, in_transaction: bool, now: i64) {
         if in_transaction {

@@ -19,17 +19,14 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use base::{Error, Oid, Result, err};
+use base::{Error, Result, err};
 use catalog::OpenDatabase;
-use exec::context::{self, Acting, Guard};
+use exec::context::{Acting, Guard};
 use sql::{Prepared, Statement, Utility};
 use txn::LockOwner;
 use types::{Datum, io};
 
 use super::SessionState;
-use super::execute::Run;
-use super::portal::ResultFormats;
-use super::rows::CollectedRows;
 use super::settings::SessionSettings;
 use crate::connection::{Output, Socket};
 use crate::registry::Entry;
@@ -130,63 +127,16 @@ fn foreign(error: Error, text: &str) -> Error {
 
 impl SessionState {
     fn run_autonomous(&mut self, text: &str, params: &[Datum]) -> Result<Datum> {
-        let mut plan = self.plan(text, &[])?;
-        let prepared = plan.prepared.clone();
-        check(&prepared)?;
-        let params = self.values_of_parameters(&prepared.params, params)?;
-        let formats = ResultFormats::default();
-        let mut run = Run {
-            text,
-            declared: Some(&[]),
-            plan: &mut plan,
-            params,
-            formats: &formats,
-            rest: &[],
-            describe: false,
-            discard: true,
-        };
-        self.check_utility(&run.plan.prepared)?;
-        self.begin_run(&mut run)?;
-        let prepared = run.plan.prepared.clone();
-        let snapshot = self.snapshot()?;
-        let types: Vec<Oid> = prepared.columns.iter().map(|c| c.ty).collect();
-        let mut kept = CollectedRows { rows: Vec::new(), types };
-        let outcome = self.with_context(&run, snapshot, |cx, _| match &prepared.statement {
-            Statement::Query(_) => context::run(&prepared, cx, &mut kept),
-            _ => context::run_utility(&prepared, cx, &mut kept),
-        })?;
-        self.end_command(&prepared, 0);
-        self.note_effect(&prepared);
-        self.commit()?;
-        match prepared.columns.first() {
-            None => Ok(Datum::Text(tag(outcome.tag.unwrap_or(prepared.tag), outcome.rows).into())),
-            Some(column) => match kept.rows.first().and_then(|row| row.first()) {
+        let answer = self.run_alone(text, params, check)?;
+        match answer.prepared.columns.first() {
+            None => Ok(Datum::Text(answer.tag().into())),
+            Some(column) => match answer.rows.first().and_then(|row| row.first()) {
                 None | Some(Datum::Null) => Ok(Datum::Null),
                 Some(value) => {
                     Ok(Datum::Text(io::to_text(column.ty, value, &self.settings.format)?.into()))
                 }
             },
         }
-    }
-
-    fn values_of_parameters(&self, types: &[Oid], given: &[Datum]) -> Result<Vec<Datum>> {
-        if given.len() != types.len() {
-            return Err(err!(
-                SYNTAX_ERROR,
-                "the statement has {} parameters, but {} values were given",
-                types.len(),
-                given.len()
-            ));
-        }
-        let format = &self.settings.format;
-        let read = |(ty, value): (&Oid, &Datum)| match value {
-            Datum::Null => Ok(Datum::Null),
-            value => {
-                let text = io::to_text(io::natural_type(value), value, format)?;
-                io::input(*ty, -1, &text, format)
-            }
-        };
-        types.iter().zip(given).map(read).collect()
     }
 }
 
@@ -219,13 +169,4 @@ fn check(prepared: &Prepared) -> Result<()> {
     }
     let what = if prepared.tag.is_empty() { "an empty statement" } else { prepared.tag };
     Err(Error::unsupported(format_args!("{what} in an autonomous transaction")))
-}
-
-/// A command tag as a client sees it.
-fn tag(tag: &str, rows: u64) -> String {
-    match tag {
-        "INSERT" => format!("INSERT 0 {rows}"),
-        "SELECT" | "UPDATE" | "DELETE" | "MERGE" => format!("{tag} {rows}"),
-        tag => tag.to_owned(),
-    }
 }

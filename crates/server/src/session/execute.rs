@@ -304,7 +304,11 @@ impl SessionState {
     }
 
     /// Runs a statement that commits while it goes on ([`ddl::Job`]).
-    fn run_in_steps(&mut self, run: &mut Run<'_>, began: Option<u64>) -> Result<Outcome> {
+    pub(super) fn run_in_steps(
+        &mut self,
+        run: &mut Run<'_>,
+        began: Option<u64>,
+    ) -> Result<Outcome> {
         self.ensure_transaction();
         self.lock(run)?;
         let plan = run.plan.clone();
@@ -424,7 +428,7 @@ impl SessionState {
         }
     }
 
-    fn tables_named(&self, names: &[sql::utility::Name]) -> Vec<u32> {
+    pub(super) fn tables_named(&self, names: &[sql::utility::Name]) -> Vec<u32> {
         let catalog = self.open.current();
         let path = self.settings.path();
         let named = |name: &sql::utility::Name| {
@@ -435,6 +439,9 @@ impl SessionState {
 
     /// VACUUM and ANALYZE by command: what was counted before is dealt with.
     fn note_vacuum(&mut self, names: &[sql::utility::Name], vacuum: bool, analyze: bool) {
+        if self.automatic {
+            return;
+        }
         let catalog = self.view();
         let counters = &self.server.counters;
         let now = crate::server::now();

@@ -25,6 +25,7 @@ mod cursor;
 pub mod execute;
 mod extended;
 mod fastpath;
+pub mod headless;
 pub mod hooks;
 pub mod identity;
 mod known;
@@ -119,6 +120,8 @@ pub struct SessionState {
     owner: Arc<LockOwner>,
     /// How many sessions it works for, one inside another; 0: for a client.
     nesting: u32,
+    /// Its maintenance is the server's own ([`headless::Headless::make_automatic`]).
+    automatic: bool,
     transaction: TransactionState,
     catalog_tx: CatalogTx,
     catalog: Option<Arc<Snapshot>>,
@@ -296,6 +299,7 @@ impl SessionState {
             attachment: None,
             owner,
             nesting: 0,
+            automatic: false,
             transaction: TransactionState::default(),
             catalog_tx: CatalogTx::new(&engine.catalog, &open),
             catalog: None,
@@ -495,6 +499,11 @@ impl SessionState {
             self.entry.task.clear_statement_interrupts();
         }
         self.out.get_mut().forget_deferred();
+        self.reload_if_stale();
+    }
+
+    /// Takes over settings of the server that have changed, between transactions.
+    fn reload_if_stale(&mut self) {
         let generation = self.server.generation();
         if self.settings.stale(generation) && !self.transaction.begun() {
             let (values, generation) = self.server.values();

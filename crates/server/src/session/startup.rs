@@ -269,7 +269,7 @@ impl SessionState {
     }
 
     /// The session is in its database.
-    fn attach(
+    pub(super) fn attach(
         &mut self,
         open: Arc<OpenDatabase>,
         attachment: Attachment,
@@ -282,7 +282,7 @@ impl SessionState {
 
     /// The settings that the session begins with: of the database, of the role, of the client; later
     /// ones win. False: the log was told of some that could not be set.
-    fn apply_settings(&mut self, asked: &[(String, String)]) -> Result<bool> {
+    pub(super) fn apply_settings(&mut self, asked: &[(String, String)]) -> Result<bool> {
         let mut settled = true;
         let user = Value::Str(self.settings.identity.login.1.clone());
         self.settings.set_internal(setting::SESSION_AUTHORIZATION, user);

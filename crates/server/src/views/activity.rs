@@ -50,7 +50,10 @@ fn new_row(task: &Task, idle: bool) -> Row {
 
 fn session(entry: &Entry, transactions: &Transactions) -> Vec<Datum> {
     let (a, xact_start) = entry.look(Clone::clone);
-    let (client, port) = address(entry.peer.client);
+    let (client, port) = match entry.task.kind() {
+        "client backend" => address(entry.peer.client),
+        _ => (Datum::Null, Datum::Null),
+    };
     let (xid, snapshot) = transactions.get(&entry.pid).copied().unwrap_or_default();
     let mut row = new_row(&entry.task, a.state != SessionActivity::Active);
     if a.state != SessionActivity::Starting {
@@ -84,7 +87,10 @@ fn session(entry: &Entry, transactions: &Transactions) -> Vec<Datum> {
         .done()
 }
 
-fn background(server: &Server, task: &Task) -> Vec<Datum> {
+fn background(server: &Server, task: &Task, transactions: &Transactions) -> Vec<Datum> {
+    if let Some(entry) = server.sessions.session_of(task.pid()) {
+        return session(&entry, transactions);
+    }
     new_row(task, false).set("backend_start", time(server.started)).set("query", "").done()
 }
 
@@ -95,7 +101,9 @@ pub(super) fn activity(server: &Server) -> Vec<Vec<Datum>> {
     let sessions = server.sessions.all();
     let sessions = sessions.iter().map(|entry| session(entry, &transactions));
     let background_tasks = sched::background_tasks();
-    sessions.chain(background_tasks.iter().map(|task| background(server, task))).collect()
+    sessions
+        .chain(background_tasks.iter().map(|task| background(server, task, &transactions)))
+        .collect()
 }
 
 /// Rows of `pg_stat_get_activity(pid)`: the columns of the view in another order, and those of
