@@ -590,6 +590,15 @@ pub enum Node {
         /// Helpers that are worth it.
         workers: u16,
     },
+    /// The right side of a nested loop, whose rows are kept for each set of values in the slots that it uses.
+    Memoize {
+        /// Rows.
+        input: Box<Plan>,
+        /// The slots and their types: what it gives depends on nothing else.
+        keys: Vec<(u16, Oid)>,
+        /// Values are told apart even where `=` says that they are equal (for EXPLAIN).
+        binary: bool,
+    },
     /// LIMIT and OFFSET.
     Limit {
         /// Rows.

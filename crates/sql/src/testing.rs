@@ -288,6 +288,10 @@ fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
             let order: Vec<String> = order.iter().map(|k| expr(&k.expr)).collect();
             format!("window [{}] [{}] {}", list(partition), order.join(", "), names.join(", "))
         }
+        Node::Memoize { keys, .. } => {
+            let keys: Vec<String> = keys.iter().map(|(slot, _)| format!("s{slot}")).collect();
+            format!("memoize {}", keys.join(", "))
+        }
         Node::RecursiveUnion { all, .. } => {
             format!("recursive union{}", if *all { " all" } else { "" })
         }

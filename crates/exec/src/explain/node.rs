@@ -16,6 +16,7 @@ use crate::ops::aggregate::{BATCHES, MEMORY, together::LAUNCHED};
 use crate::ops::bitmap_heap_scan::{EXACT_PAGES, LOSSY_PAGES, REMOVED_BY_RECHECK};
 use crate::ops::hash_join::HASH;
 use crate::ops::index_only_scan::HEAP_FETCHES;
+use crate::ops::memoize::COUNTS;
 use crate::ops::sort::METHODS;
 use crate::ops::{Measure, REMOVED_BY_FILTER};
 
@@ -62,6 +63,8 @@ pub enum Detail {
     Hash([u64; 3]),
     /// The table of a hash aggregate: batches, kilobytes.
     Groups([u64; 2]),
+    /// A cache of rows: hits, misses, evictions, overflows, kilobytes.
+    Cache([u64; 5]),
 }
 
 impl From<String> for Detail {
@@ -573,6 +576,18 @@ impl<'p> Describe<'p> {
                     keys[..*presorted].iter().map(|k| names.text(&k.expr)).collect();
                 shown.details.push(("Sort Key", Detail::List(texts)));
                 shown.details.push(("Presorted Key", Detail::List(first)));
+            }
+            Node::Memoize { keys, binary, .. } => {
+                let names = self.names(&[], slots);
+                let key = |(slot, ty): &(u16, base::Oid)| names.text(&Expr::Slot(*slot, *ty));
+                let keys: Vec<String> = keys.iter().map(key).collect();
+                shown.details.push(("Cache Key", keys.join(", ").into()));
+                let mode = if *binary { "binary" } else { "logical" };
+                shown.details.push(("Cache Mode", mode.to_owned().into()));
+                let counts = COUNTS.map(|name| shown.counted(name).unwrap_or(0));
+                if counts[1] > 0 {
+                    shown.details.push(("Hits", Detail::Cache(counts)));
+                }
             }
             Node::Modify(modify) => {
                 let name = crate::session::quote_identifier(&modify.table.name);

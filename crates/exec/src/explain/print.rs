@@ -12,6 +12,7 @@ use super::document::{Fields, Value};
 
 use super::node::{Detail, Shown};
 use crate::ops::bitmap_heap_scan::{EXACT_PAGES, LOSSY_PAGES};
+use crate::ops::memoize::COUNTS;
 
 /// The text format's lines.
 pub fn text(tree: &Shown, options: &ExplainOptions, whole: &Whole) -> Vec<String> {
@@ -123,6 +124,9 @@ fn detail_text(detail: &Detail, shown: &Shown) -> Option<String> {
             format!("{buckets}  Batches: {batches}  Memory Usage: {kb}kB")
         }
         Detail::Groups([batches, kb]) => format!("{batches}  Memory Usage: {kb}kB"),
+        Detail::Cache([hits, misses, evictions, overflows, kb]) => format!(
+            "{hits}  Misses: {misses}  Evictions: {evictions}  Overflows: {overflows}  Memory Usage: {kb}kB"
+        ),
     })
 }
 
@@ -149,6 +153,10 @@ fn detail_fields(name: &'static str, detail: &Detail, shown: &Shown) -> Fields {
             ("Original Hash Batches".into(), Value::bare(batches)),
             ("Peak Memory Usage".into(), Value::bare(kb)),
         ],
+        Detail::Cache(counts) => {
+            let field = |(name, count): (&&'static str, &u64)| ((*name).into(), Value::bare(count));
+            COUNTS.iter().zip(counts).map(field).collect()
+        }
         Detail::Groups([batches, kb]) => vec![
             ("Planned Partitions".into(), Value::bare(&0)),
             ("HashAgg Batches".into(), Value::bare(batches)),

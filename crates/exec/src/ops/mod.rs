@@ -43,6 +43,7 @@ pub mod kept;
 mod key_filter;
 mod limit;
 mod lock_rows;
+pub mod memoize;
 mod merge_join;
 mod nested_loop;
 mod ordered_set;
@@ -301,6 +302,10 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
         }
         Node::Gather { input, .. } => Box::new(gather::Gather::new(input, run)?),
         Node::Limit { input, .. } => Box::new(limit::Limit::new(build(input, run)?)),
+        Node::Memoize { input, .. } => {
+            let types = types(input, run.prepared);
+            Box::new(memoize::Memoize::new(build(input, run)?, types))
+        }
         Node::Distinct { input, .. } => Box::new(distinct::Distinct::new(build(input, run)?)),
         Node::Append(inputs) => {
             let inputs: Result<Vec<_>> = inputs.iter().map(|i| build(i, run)).collect();

@@ -62,6 +62,7 @@ impl Plan {
             | Node::Sort { input, .. }
             | Node::IncrementalSort { input, .. }
             | Node::BitmapHeapScan { input, .. }
+            | Node::Memoize { input, .. }
             | Node::Gather { input, .. }
             | Node::Limit { input, .. }
             | Node::Distinct { input, .. }
@@ -102,6 +103,7 @@ impl Plan {
             | Node::Sort { input, .. }
             | Node::IncrementalSort { input, .. }
             | Node::BitmapHeapScan { input, .. }
+            | Node::Memoize { input, .. }
             | Node::Limit { input, .. }
             | Node::Distinct { input, .. }
             | Node::LockRows { input, .. } => vec![input],
@@ -185,6 +187,7 @@ impl Plan {
             | Node::Sort { input, .. }
             | Node::IncrementalSort { input, .. }
             | Node::Gather { input, .. }
+            | Node::Memoize { input, .. }
             | Node::Limit { input, .. }
             | Node::Distinct { input, .. }
             | Node::LockRows { input, .. }
@@ -233,6 +236,7 @@ impl Node {
             Node::IncrementalSort { .. } => "Incremental Sort",
             Node::Gather { .. } => "Gather",
             Node::Limit { .. } => "Limit",
+            Node::Memoize { .. } => "Memoize",
             Node::Distinct { sorted: true, .. } => "Unique",
             Node::Distinct { .. } => "HashAggregate",
             Node::Append(_) | Node::PartitionScan(_) => "Append",

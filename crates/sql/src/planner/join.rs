@@ -20,6 +20,7 @@ use super::cols::Cols;
 use super::cost::{self, Costs};
 use super::graph::Graph;
 use super::leaf::{Leaf, infer_equal_constants, infer_from_arms, infer_ranges};
+use super::memoize::with_run_cost;
 use super::merge::{Side, one_table};
 use super::scan::Path;
 use super::{OrderKey, PhysicalPlan, Planner, RequiredProperties, filtered, order};
@@ -472,7 +473,8 @@ impl Planner<'_> {
             let path = self.path_of_a_run(table, &all, &leaf.need, left.rows);
             if path.uses_from(own.len()) {
                 let mut estimate = cost::loop_join(left, &path.estimate, rows, true, &costs);
-                estimate.total = self.index_loop_cost(left, &path, rows);
+                let keys = self.run_keys(table, &all);
+                estimate.total = self.index_loop_cost(left, &path, rows, &keys);
                 if wish.cost(&estimate) < wish.cost(&best.1) {
                     best = (Method::Index(path), estimate);
                 }
@@ -581,13 +583,15 @@ impl Planner<'_> {
     }
 
     /// What a nested loop costs that reads a table through an index for each left row.
-    pub fn index_loop_cost(&self, left: &Estimate, path: &Path, rows: f64) -> f64 {
+    /// `keys`: see [`Self::run_keys`].
+    pub fn index_loop_cost(&self, left: &Estimate, path: &Path, rows: f64, keys: &Cols) -> f64 {
         let forbidden = match self.cx.settings.bool(setting::ENABLE_NESTLOOP) {
             true => 0.0,
             false => cost::DISABLED,
         };
         let costs = Costs::of(self.cx.settings);
-        left.total + left.rows.max(1.0) * path.estimate.total + rows * costs.tuple + forbidden
+        let run = self.memoized_run(left.rows, &path.estimate, keys).unwrap_or(path.estimate);
+        left.total + left.rows.max(1.0) * run.total + rows * costs.tuple + forbidden
     }
 
     /// What the cheapest hash join costs until a share of its rows has been read, and whether its table is
@@ -650,7 +654,8 @@ impl Planner<'_> {
                 };
                 let all = [self.without_implied(&leaf.conditions, &ready), ready].concat();
                 let rows = (left.plan.estimate.rows * leaf.estimate.rows * share).round().max(1.0);
-                let total = self.index_loop_cost(&left.plan.estimate, &path, rows);
+                let keys = self.run_keys(&table, &all);
+                let total = self.index_loop_cost(&left.plan.estimate, &path, rows, &keys);
                 let mut joined = self.look_up(left, &table, JoinKind::Inner, all, path, need)?;
                 (joined.plan.estimate.rows, joined.plan.estimate.total) = (rows, total);
                 Ok(joined)
@@ -660,17 +665,27 @@ impl Planner<'_> {
                 let mark = self.env.len();
                 let lateral = !leaf.depends.is_empty();
                 let slots = self.bind_slots(&leaf.depends, &left)?;
+                let keeps = lateral && self.may_memoize(&leaf.rel, &leaf.conditions);
+                let mut outer: Cols = leaf.rel.outer_columns().into_iter().collect();
+                leaf.conditions.iter().for_each(|e| outer.add(&Cols::of(e)));
+                let outer: Cols = outer.iter().filter(|c| !leaf.cols.contains(*c)).collect();
                 let right = match phys {
                     Some(phys) => phys,
                     None => {
                         self.leaf(leaf.rel, leaf.conditions, need, &RequiredProperties::default())?
                     }
                 };
+                let (right, run) = match keeps {
+                    true => self.memoize(&left, right, &outer, true),
+                    false => (right, None),
+                };
                 self.env.truncate(mark);
                 let mut layout = left.cols.clone();
                 layout.extend(&right.cols);
                 let condition = self.condition(ready, &layout)?;
-                Ok(self.loop_phys(left, right, JoinKind::Inner, slots, condition, share, lateral))
+                let kind = JoinKind::Inner;
+                let joined = self.loop_phys(left, right, kind, slots, condition, share, lateral);
+                Ok(with_run_cost(joined, run))
             }
         }
     }

@@ -32,6 +32,7 @@ pub(crate) mod group;
 pub(crate) mod index;
 pub(crate) mod join;
 pub(crate) mod leaf;
+pub(crate) mod memoize;
 pub(crate) mod merge;
 pub(crate) mod order;
 pub(crate) mod outer;
@@ -243,12 +244,34 @@ impl<'a> Planner<'a> {
 
     /// Conditions as one expression over a layout; None when there are none.
     pub fn condition(&mut self, list: Vec<Expr>, layout: &[Col]) -> Result<Option<Expr>> {
+        let mut list = list;
+        if list.len() > 1 {
+            list.sort_by_cached_key(|e| self.cost_of(e));
+        }
         let mut list = self.resolve_all(list, layout)?;
         Ok(match list.len() {
             0 => None,
             1 => list.pop(),
             _ => Some(Expr::And(list)),
         })
+    }
+
+    /// What an expression costs for each row, in operators. Of several conditions the cheap ones come first.
+    fn cost_of(&self, e: &Expr) -> u64 {
+        /// Of a subquery, which is run.
+        const SUBQUERY: u64 = 10_000;
+        let mut all = match e {
+            Expr::Call { function, .. } if matches!(function.body, types::func::Body::User) => {
+                self.cx.catalog.function(function.oid.0).map_or(100, |f| f.cost.max(0.0) as u64)
+            }
+            Expr::Subquery(_) => SUBQUERY,
+            Expr::Call { .. } | Expr::Distinct { .. } | Expr::NullIf { .. } => 1,
+            Expr::ArrayOp { array, .. } => (selectivity::array_length(array) * 0.5) as u64,
+            Expr::InOutCast { .. } => 2,
+            _ => 0,
+        };
+        walk::for_children(e, &mut |child| all = all.saturating_add(self.cost_of(child)));
+        all
     }
 
     /// Plans a subquery of an expression.

@@ -16,6 +16,7 @@ use super::cost::{self, Costs};
 use super::graph::Graph;
 use super::join::split_equi;
 use super::leaf::{carried_over, equal_columns};
+use super::memoize::with_run_cost;
 use super::merge::{Side, one_table};
 use super::scan::Path;
 use super::{PhysicalPlan, Planner, RequiredProperties, filtered};
@@ -33,6 +34,8 @@ pub(crate) struct SemiJoin {
 /// A right side that can be read through an index for each left row.
 struct LookedUp {
     path: Path,
+    /// Columns of the left side with whose values it is read, if nothing else changes what is read.
+    keys: Cols,
     /// The whole right side, read once.
     whole: Estimate,
 }
@@ -41,7 +44,8 @@ impl LookedUp {
     /// What the join costs. A test leaves off at the first partner, on average after two of those that
     /// a row has and one more.
     fn cost(&self, planner: &Planner<'_>, kind: JoinKind, left: &Estimate, partners: f64) -> f64 {
-        let all = planner.index_loop_cost(left, &self.path, left.rows * self.path.estimate.rows);
+        let rows = left.rows * self.path.estimate.rows;
+        let all = planner.index_loop_cost(left, &self.path, rows, &self.keys);
         if kind.gives_right() {
             return all;
         }
@@ -254,11 +258,17 @@ impl Planner<'_> {
             let left = left.phys;
             let slots = self.bind_slots(lateral, &left)?;
             let right = crate::bind::select::filter(right, on_right);
+            let outer = self.may_memoize(&right, &[]).then(|| right.outer_columns());
             let right = self.rel(right, &wanted, &RequiredProperties::default())?;
+            let (right, run) = match outer {
+                Some(outer) => self.memoize(&left, right, &outer.into_iter().collect(), true),
+                None => (right, None),
+            };
             self.env.truncate(mark);
             let layout = both(&left, &right);
             let condition = self.condition(on, &layout)?;
-            return Ok(self.loop_phys(left, right, kind, slots, condition, 0.1, true));
+            let joined = self.loop_phys(left, right, kind, slots, condition, 0.1, true);
+            return Ok(with_run_cost(joined, run));
         }
         // Where the first rows are wanted soon, both ways are planned, and what each costs until then counts.
         let mut early = None;
@@ -354,7 +364,8 @@ impl Planner<'_> {
         let mut whole =
             self.best_path(table, on_right, wanted, &RequiredProperties::default()).estimate;
         whole.width = self.width(&wanted.iter().collect::<Vec<Col>>());
-        uses_left.then_some(LookedUp { path, whole })
+        let keys = self.run_keys(table, &all);
+        uses_left.then_some(LookedUp { path, keys, whole })
     }
 
     /// Reads the right side through an index for each left row.
@@ -371,7 +382,16 @@ impl Planner<'_> {
         conditions.iter().for_each(|e| outer.add(&Cols::of(e)));
         let mark = self.env.len();
         let slots = self.bind_slots(&outer, &left)?;
-        let right = self.table_scan(table, conditions, wanted, path)?;
+        let keeps = self.may_memoize(&Rel::OneRow, &conditions);
+        let compares =
+            |e: &Expr| matches!(e, Expr::Call { function, .. } if walk::is_equality(function));
+        let foreign = |e: &Expr| Cols::of(e).iter().any(|c| table.column(c).is_none());
+        let binary = conditions.iter().any(|e| foreign(e) && !compares(e));
+        let mut right = self.table_scan(table, conditions, wanted, path)?;
+        if keeps {
+            let outer: Cols = outer.iter().filter(|c| table.column(*c).is_none()).collect();
+            right = self.memoize(&left, right, &outer, binary).0;
+        }
         self.env.truncate(mark);
         Ok(self.loop_phys(left, right, kind, slots, None, 1.0, true))
     }
