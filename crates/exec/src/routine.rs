@@ -12,7 +12,7 @@
 //!   committed by then; those of other functions see what the calling statement sees.
 //! * The body's statements are planned in the name of whoever calls, or of the owner (SECURITY DEFINER):
 //!   rights are checked there.
-//! * Nothing is inlined: a call is a call.
+//! * Calls that the binder could replace by what the body says ([`sql`]'s `bind::inline`) don't come here.
 //!
 //! Source: PostgreSQL's manual, "Query Language (SQL) Functions".
 

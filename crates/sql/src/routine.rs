@@ -147,7 +147,7 @@ pub struct RoutineBody {
 }
 
 /// The statements of a body as plain SQL.
-fn text_of(function: &Function) -> String {
+pub(crate) fn text_of(function: &Function) -> String {
     match function.body.strip_prefix("RETURN ") {
         Some(expr) if function.standard_body => format!("SELECT {expr}"),
         _ => function.body.clone(),

@@ -235,7 +235,7 @@ impl Binder<'_> {
                 Err(similar::hint(scope, None, name, error).at(position))
             }
             [table, name] => {
-                if self.cx.arguments.is_some()
+                if (self.cx.arguments.is_some() || !self.inlining.is_empty())
                     && self.find_item(scope, None, table, c.location)?.is_none()
                     && let Some(expr) = self.parameter_named(&names)
                 {
@@ -244,7 +244,7 @@ impl Binder<'_> {
                 self.find_qualified(scope, None, table, name, c.location)
             }
             [.., schema, table, name] => {
-                if self.cx.arguments.is_some()
+                if (self.cx.arguments.is_some() || !self.inlining.is_empty())
                     && self.find_item(scope, Some(schema), table, c.location)?.is_none()
                     && let Some(expr) = self.parameter_named(&names)
                 {

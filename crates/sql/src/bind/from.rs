@@ -407,7 +407,10 @@ impl Binder<'_> {
         if let Some(select) = function_by_pid(node, f) {
             return self.range_subselect(scope, left, lateral_ok, &select);
         }
-        let call = self.expr(&around, node)?;
+        self.keep_call = true;
+        let call = self.expr(&around, node);
+        self.keep_call = false;
+        let call = call?;
         let mut call = self.resolve_unknown(call)?;
         let location = ast::location(node);
         self.note(f, Part::Call, std::slice::from_ref(&call));
@@ -429,6 +432,11 @@ impl Binder<'_> {
             item.oid = super::scope::SCALAR_FUNCTION;
         }
         self.rename_columns(&mut item, f.alias.as_ref())?;
+        if !f.ordinality
+            && let Some(rel) = self.inlined_rows(&call, &columns, &cols)
+        {
+            return Ok(FromItem { rel, items: vec![item] });
+        }
         Ok(FromItem {
             rel: Rel::Function { calls: vec![call], ordinality: f.ordinality, cols },
             items: vec![item],
@@ -500,7 +508,10 @@ impl Binder<'_> {
         for item in &f.functions {
             let parts = ast::list(item);
             let Some(node) = parts.first().and_then(|n| n.node.as_ref()) else { continue };
-            let call = self.expr(&around, node)?;
+            self.keep_call = true;
+            let call = self.expr(&around, node);
+            self.keep_call = false;
+            let call = call?;
             let mut call = self.resolve_unknown(call)?;
             let definitions = parts.get(1).map(ast::list).unwrap_or_default();
             let name = super::select::column_name(node);

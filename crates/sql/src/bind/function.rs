@@ -81,6 +81,7 @@ impl Binder<'_> {
     pub(crate) fn func_call(&mut self, scope: &Scope<'_>, call: &pb::FuncCall) -> Result<Expr> {
         let position = self.at(call.location);
         let calling = std::mem::take(&mut self.calling);
+        let keep = std::mem::take(&mut self.keep_call);
         let names = ast::strings(&call.funcname);
         let (schema, name) = ast::qualified(&names);
         if let Some(schema) = schema.filter(|s| *s != "pg_catalog") {
@@ -179,7 +180,11 @@ impl Binder<'_> {
                 if row.returns_set {
                     scope.check_set(position)?;
                 }
-                self.user_call(row, args, &named, (call.func_variadic, calling), position)
+                self.keep_call = keep;
+                let value =
+                    self.user_call(row, args, &named, (call.func_variadic, calling), position);
+                self.keep_call = false;
+                value
             }
             Some(Callee::Function(row)) if row.name == "pg_typeof" && args.len() == 1 => {
                 // Known here, and nowhere else: values don't carry their type.

@@ -42,6 +42,7 @@ pub(crate) mod generated;
 pub(crate) mod grouping;
 mod index_class;
 pub(crate) mod inherit;
+mod inline;
 mod instead;
 pub(crate) mod like;
 pub(crate) mod merge;
@@ -178,6 +179,10 @@ pub(crate) struct Binder<'a> {
     pub(crate) bypassing: bool,
     /// Tables whose policies are being bound, one inside the other.
     pub(crate) guarding: Vec<u32>,
+    /// The next call stays one: what it is called by and gives counts in FROM.
+    pub(crate) keep_call: bool,
+    /// Functions whose bodies are being bound in place of their calls, one inside the other.
+    pub(crate) inlining: Vec<inline::Inlining>,
 }
 
 impl<'a> Binder<'a> {
@@ -219,6 +224,8 @@ impl<'a> Binder<'a> {
             shown_defaults: Vec::new(),
             bypassing: false,
             guarding: Vec::new(),
+            inlining: Vec::new(),
+            keep_call: false,
         }
     }
 
@@ -286,6 +293,11 @@ impl<'a> Binder<'a> {
 
     /// A statement's parameter (`$1` is 0).
     pub fn param(&mut self, number: i32, location: i32) -> Result<Expr> {
+        if let Ok(at) = usize::try_from(number - 1)
+            && let Some(arg) = self.inlined_by(None, Ok(at))
+        {
+            return Ok(arg);
+        }
         if let Some(variables) = self.variables() {
             return match variables.numbered(number) {
                 Some(variable) => Ok(self.variable(&variable)),

@@ -146,6 +146,12 @@ impl Binder<'_> {
         let (args, ty) = self.fit_packed(row, args, !packed, position)?;
         self.note_call(row.oid);
         self.note_use(row.oid.0, 0);
+        if !calling
+            && !std::mem::take(&mut self.keep_call)
+            && let Some(value) = self.inlined(function, &args, ty)
+        {
+            return Ok(value);
+        }
         Ok(self.call(row, args, ty, position))
     }
 
@@ -178,6 +184,14 @@ impl Binder<'_> {
 
     /// A parameter of the function whose body is bound, by its name (or by the function's and its).
     pub(crate) fn parameter_named(&mut self, names: &[&str]) -> Option<Expr> {
+        let inlined = match names {
+            [name] => self.inlined_parameter(name),
+            [function, name] => self.inlined_by(Some(function), Err(name)),
+            _ => None,
+        };
+        if inlined.is_some() {
+            return inlined;
+        }
         let arguments = self.cx.arguments?;
         let parameter = |name: &str| {
             let at = arguments.names.iter().position(|n| !n.is_empty() && n == name)?;
