@@ -6,7 +6,7 @@ DATA ?= ./data
 # Release builds are laid out by a profile that the repository keeps (docs/decisions/0010).
 RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch -Clink-arg=-Wl,-z,keep-text-section-prefix" cargo
 
-.PHONY: run test docs-test clients diff compatibility sqlsmith bench bench-plpgsql bench-partitions bench-snapshot profile bench-watch bench-sessions bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
+.PHONY: run test docs-test clients diff compatibility sqlsmith bench bench-plpgsql bench-partitions bench-snapshot bench-oltp bench-bulk bench-tpcc profile bench-watch bench-sessions bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
 
 # Root must say that root is meant.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -64,6 +64,26 @@ bench-plpgsql:
 SECONDS ?= 300
 bench-snapshot:
 	bench/snapshot/run $(PG) $(TG) $(SECONDS)
+
+# sysbench's OLTP tests, beside PostgreSQL 15 in turns, about six minutes: make bench-oltp DURATION=20. Starts both servers
+# itself; those that run already: PG=5433 TG=5432.
+bench-oltp:
+	@scripts/need build clients sysbench
+	$(RELEASE) build --release --quiet -p threadgres
+	PG=$(PG) TG=$(TG) bench/with-servers bench/oltp/run
+
+# COPY, INSERT, CREATE INDEX, UPDATE, DELETE of many rows, in the same way: make bench-bulk ROWS=300000 ROUNDS=2
+bench-bulk:
+	@scripts/need build clients
+	$(RELEASE) build --release --quiet -p threadgres
+	PG=$(PG) TG=$(TG) bench/with-servers bench/bulk/run
+
+# TPC-C, 4 and 20 warehouses, 8 and 64 clients, beside PostgreSQL 15 in turns, about ten minutes, half of it for
+# loading. Shorter, or as procedures: make bench-tpcc TPCC="-w 4 -T 5 -M procedures"
+bench-tpcc:
+	@scripts/need build clients
+	$(RELEASE) build --release --quiet -p threadgres
+	target/release/threadgres lab tpcc $(TPCC)
 
 # Partitions by the thousand beside PostgreSQL 15; both servers run already: make bench-partitions PG=5433 TG=5432
 bench-partitions:

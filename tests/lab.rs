@@ -233,3 +233,41 @@ fn the_report_of_a_real_run_opens_in_a_browser() {
         assert!(dom.contains(&format!("id=\"{id}\"")), "{id} is missing");
     }
 }
+
+/// TPC-C over small tables: every mode keeps the conditions, and a broken one is named.
+#[test]
+fn tpcc_keeps_its_conditions() {
+    let dir = TempDir::new("lab-tpcc");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let address = target("own", server.port);
+    let tpcc = |more: &[&str]| {
+        let mut command = Command::new(BIN);
+        command.args(["lab", "tpcc", "-w", "2", "-c", "4", "--small", "--warm-up", "0", &address]);
+        command.args(more);
+        run(command)
+    };
+    for more in [
+        &["-M", "simple", "-T", "1"][..],
+        &["-M", "prepared", "-T", "1", "--keep"],
+        &["-M", "procedures", "-T", "1", "--keep", "--think", "0.001"],
+        &["-M", "prepared", "-T", "1", "--foreign-keys"],
+    ] {
+        let (code, text) = tpcc(more);
+        assert_eq!(code, Some(0), "{more:?}: {text}");
+        assert!(text.contains("All conditions hold with 2 warehouses."), "{more:?}: {text}");
+    }
+    let done = server.query("SELECT count(*) > 1200, count(*) FROM orders");
+    assert!(done.starts_with("t|"), "orders were taken: {done}");
+    for (broken, name) in [
+        (
+            "DELETE FROM order_line WHERE ol_w_id = 1 AND ol_d_id = 3 AND ol_number = 2",
+            "condition 4:",
+        ),
+        ("UPDATE warehouse SET w_ytd = w_ytd + 1 WHERE w_id = 2", "condition 1:"),
+    ] {
+        server.query(broken);
+        let (code, text) = tpcc(&["--keep", "-T", "0"]);
+        assert_eq!(code, Some(1), "{text}");
+        assert!(text.contains(name), "{text}");
+    }
+}

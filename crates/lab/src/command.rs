@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use crate::arguments::Arguments;
 use crate::{Error, Result};
-use crate::{all, compare, fit, incident, locks, report, sessions, simulate, sweep};
+use crate::{all, compare, fit, incident, locks, report, sessions, simulate, sweep, tpcc};
 
 /// A command: its name, one line on it, what `--help` prints, what it does.
 struct Command {
@@ -16,7 +16,7 @@ struct Command {
 }
 
 /// All of them, in the order in which one uses them.
-const COMMANDS: [Command; 9] = [
+const COMMANDS: [Command; 10] = [
     Command {
         name: "sweep",
         about: "measure servers over client counts, protocols and workloads",
@@ -64,6 +64,12 @@ const COMMANDS: [Command; 9] = [
         about: "measure what sessions cost, idle and at work",
         help: sessions::HELP,
         run: sessions::run,
+    },
+    Command {
+        name: "tpcc",
+        about: "run TPC-C's tables and transactions and check its conditions",
+        help: tpcc::HELP,
+        run: tpcc::run,
     },
     Command {
         name: "all",

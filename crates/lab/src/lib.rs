@@ -31,6 +31,7 @@ pub mod simulate;
 pub mod stop;
 pub mod sweep;
 pub mod table;
+pub mod tpcc;
 pub mod workload;
 
 pub use error::{Error, Result};

@@ -311,32 +311,53 @@ impl Connection {
     /// # Errors
     /// As [`Connection::query`].
     pub fn prepared(&mut self, name: &str, sql: &str, parameter: &str) -> Result<(), Failure> {
+        self.execute(name, Some(sql), &[parameter]).map(drop)
+    }
+
+    /// Runs a prepared statement with parameters given as text; with `sql` it is prepared under this name in the
+    /// same round trip.
+    ///
+    /// # Errors
+    /// As [`Connection::query`].
+    pub fn execute<T: AsRef<str>>(
+        &mut self,
+        name: &str,
+        sql: Option<&str>,
+        parameters: &[T],
+    ) -> Result<Rows, Failure> {
         self.asked += 1;
         let mut out = Vec::new();
-        frames::message(&mut out, b'P', |out| {
-            frames::string(out, name.as_bytes())?;
-            frames::string(out, sql.as_bytes())?;
-            out.extend_from_slice(&[0, 0]);
-            Ok(())
-        })?;
+        if let Some(sql) = sql {
+            frames::message(&mut out, b'P', |out| {
+                frames::string(out, name.as_bytes())?;
+                frames::string(out, sql.as_bytes())?;
+                out.extend_from_slice(&[0, 0]);
+                Ok(())
+            })?;
+        }
         frames::message(&mut out, b'B', |out| {
             out.push(0);
             frames::string(out, name.as_bytes())?;
-            out.extend_from_slice(&[0, 0, 0, 1]);
-            out.extend_from_slice(&(parameter.len() as i32).to_be_bytes());
-            out.extend_from_slice(parameter.as_bytes());
+            out.extend_from_slice(&[0, 0]);
+            out.extend_from_slice(&(parameters.len() as u16).to_be_bytes());
+            for parameter in parameters {
+                let text = parameter.as_ref().as_bytes();
+                out.extend_from_slice(&(text.len() as i32).to_be_bytes());
+                out.extend_from_slice(text);
+            }
             out.extend_from_slice(&[0, 0]);
             Ok(())
         })?;
         out.extend_from_slice(b"E\0\0\0\x09\0\0\0\0\0");
         out.extend_from_slice(&frames::SYNC);
         self.send(&out)?;
-        let mut failure = None;
+        let (mut rows, mut failure) = (Rows::new(), None);
         loop {
             let frame = self.frame()?;
             match frame.tag {
+                b'D' => rows.push(frames::row(&frame.body).ok_or_else(protocol)?),
                 b'E' => failure = Some(frames::failure(&frame.body)),
-                b'Z' => return failure.map_or(Ok(()), Err),
+                b'Z' => return failure.map_or(Ok(rows), Err),
                 _ => {}
             }
         }
