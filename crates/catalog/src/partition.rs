@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use base::{Oid, Result};
-use imbl::OrdMap;
+use imbl::{OrdMap, Vector};
 use types::{Datum, FormatContext};
 
 use crate::object::{Edge, Id, PartitionBound, PartitionKey, Partitioning, Strategy, Table};
@@ -28,6 +28,9 @@ use crate::object::{Edge, Id, PartitionBound, PartitionKey, Partitioning, Strate
 pub struct Family {
     members: OrdMap<Id, Arc<Table>>,
     bounds: OnceLock<Arc<Bounds>>,
+    register: OnceLock<Arc<Register>>,
+    /// The register of an earlier version, and whose entries there may be old.
+    earlier: Option<(Arc<Register>, Vector<Id>)>,
 }
 
 impl Family {
@@ -35,14 +38,59 @@ impl Family {
     pub(crate) fn with(&self, member: &Arc<Table>) -> Family {
         let mut members = self.members.clone();
         members.insert(member.oid, member.clone());
-        Family { members, bounds: OnceLock::new() }
+        Family { members, earlier: self.to_follow(member.oid), ..Family::default() }
     }
 
     /// With one less.
     pub(crate) fn without(&self, id: Id) -> Family {
         let mut members = self.members.clone();
         members.remove(&id);
-        Family { members, bounds: OnceLock::new() }
+        Family { members, earlier: self.to_follow(id), ..Family::default() }
+    }
+
+    /// What a version in which one member changes makes its register of.
+    fn to_follow(&self, id: Id) -> Option<(Arc<Register>, Vector<Id>)> {
+        let (register, mut changed) = match self.register.get() {
+            Some(register) => (register.clone(), Vector::new()),
+            None => self.earlier.clone()?,
+        };
+        changed.push_back(id);
+        (changed.len() <= self.members.len() + 16).then_some((register, changed))
+    }
+
+    /// What the partitions hold, to look up one bound. From one version of the catalog to the next it costs as
+    /// much as there are changes, not as there are partitions.
+    ///
+    /// # Errors
+    /// A bound that can't be read.
+    pub fn register(&self, by: &Partitioning) -> Result<&Arc<Register>> {
+        if let Some(register) = self.register.get() {
+            return Ok(register);
+        }
+        let mut made = Register::default();
+        match &self.earlier {
+            Some((earlier, changed)) => {
+                made = Register::clone(earlier);
+                for id in changed {
+                    made.take(*id);
+                    if let Some(table) = self.members.get(id) {
+                        made.add(by, table)?;
+                    }
+                }
+            }
+            None => {
+                for table in self.members.values() {
+                    made.add(by, table)?;
+                }
+            }
+        }
+        let made = Arc::new(made);
+        Ok(self.register.get_or_init(|| made))
+    }
+
+    /// A partition by its oid.
+    pub fn member(&self, id: Id) -> Option<&Arc<Table>> {
+        self.members.get(&id)
     }
 
     /// How many there are.
@@ -68,9 +116,134 @@ impl Family {
         if let Some(bounds) = self.bounds.get() {
             return Ok(bounds);
         }
-        let members = self.members.values().cloned().collect();
-        let made = Arc::new(Bounds::new(by, members)?);
+        let register = self.register(by)?;
+        let held = |table: &Arc<Table>| {
+            let held = register.held.get(&table.oid)?;
+            Some((Held::clone(held), table.clone()))
+        };
+        let made = Arc::new(Bounds::new(by, self.members.values().filter_map(held).collect()));
         Ok(self.bounds.get_or_init(|| made))
+    }
+}
+
+/// See [`Family::register`]. Maps are persistent: a version shares all but the changes with the one before.
+#[derive(Clone, Default)]
+pub struct Register {
+    held: OrdMap<Id, Arc<Held>>,
+    ranges: OrdMap<Sorted<EdgeRow>, (EdgeRow, Id)>,
+    values: OrdMap<Sorted<Datum>, Id>,
+    hashes: OrdMap<(u32, u32), Id>,
+    /// The partition that holds NULL (lists).
+    pub null: Option<Id>,
+    /// The default partition.
+    pub default: Option<Id>,
+}
+
+/// Something in the order in which partitions are.
+#[derive(Clone)]
+struct Sorted<T>(T);
+
+impl Ord for Sorted<EdgeRow> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        compare_edges(&self.0, &other.0)
+    }
+}
+
+impl Ord for Sorted<Datum> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        types::io::compare(&self.0, &other.0)
+    }
+}
+
+impl<T> PartialOrd for Sorted<T>
+where
+    Sorted<T>: Ord,
+{
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> PartialEq for Sorted<T>
+where
+    Sorted<T>: Ord,
+{
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<T> Eq for Sorted<T> where Sorted<T>: Ord {}
+
+impl Register {
+    fn add(&mut self, by: &Partitioning, table: &Table) -> Result<()> {
+        let Some(bound) = &table.bound else { return Ok(()) };
+        let (id, held) = (table.oid, held(by, bound)?);
+        match &held {
+            Held::Default => self.default = Some(id),
+            Held::Range(from, to) => {
+                self.ranges.insert(Sorted(from.clone()), (to.clone(), id));
+            }
+            Held::Hash(modulus, remainder) => {
+                self.hashes.insert((*modulus, *remainder), id);
+            }
+            Held::List(values, null) => {
+                for value in values {
+                    self.values.insert(Sorted(value.clone()), id);
+                }
+                self.null = self.null.or(null.then_some(id));
+            }
+        }
+        self.held.insert(id, Arc::new(held));
+        Ok(())
+    }
+
+    /// Takes a partition out, if it is there.
+    fn take(&mut self, id: Id) {
+        let Some(held) = self.held.remove(&id) else { return };
+        match &*held {
+            Held::Default => self.default = self.default.filter(|d| *d != id),
+            Held::Range(from, _) => {
+                let key = Sorted(from.clone());
+                if self.ranges.get(&key).is_some_and(|(_, of)| *of == id) {
+                    self.ranges.remove(&key);
+                }
+            }
+            Held::Hash(modulus, remainder) => {
+                if self.hashes.get(&(*modulus, *remainder)) == Some(&id) {
+                    self.hashes.remove(&(*modulus, *remainder));
+                }
+            }
+            Held::List(values, _) => {
+                for value in values {
+                    let key = Sorted(value.clone());
+                    if self.values.get(&key) == Some(&id) {
+                        self.values.remove(&key);
+                    }
+                }
+                self.null = self.null.filter(|n| *n != id);
+            }
+        }
+    }
+
+    /// The partition that holds a value of a list, as [`sort_key`] makes it.
+    pub fn list_part(&self, value: &Datum) -> Option<Id> {
+        self.values.get(&Sorted(value.clone())).copied()
+    }
+
+    /// A partition with a part of a range, the first one.
+    pub fn range_part(&self, from: &EdgeRow, to: &EdgeRow) -> Option<Id> {
+        let before = self.ranges.range(..=Sorted(from.clone())).next_back();
+        let after = self.ranges.range(Sorted(from.clone())..).next();
+        let reaches = |(_, (end, _)): &(_, &(EdgeRow, Id))| compare_edges(end, from).is_gt();
+        let begins = |(begin, _): &(&Sorted<EdgeRow>, _)| compare_edges(&begin.0, to).is_lt();
+        let found = before.filter(reaches).or_else(|| after.filter(begins));
+        found.map(|(_, (_, id))| *id)
+    }
+
+    /// Modulus and remainder of the partitions, ascending, with their ids.
+    pub fn hashes(&self) -> impl DoubleEndedIterator<Item = ((u32, u32), Id)> {
+        self.hashes.iter().map(|(hash, id)| (*hash, *id))
     }
 }
 
@@ -184,12 +357,7 @@ pub fn compare_to_key(edges: &[Edge<Datum>], key: &[Datum]) -> Ordering {
 }
 
 impl Bounds {
-    fn new(by: &Partitioning, members: Vec<Arc<Table>>) -> Result<Bounds> {
-        let mut all = Vec::with_capacity(members.len());
-        for table in members {
-            let Some(bound) = &table.bound else { continue };
-            all.push((held(by, bound)?, table));
-        }
+    fn new(by: &Partitioning, mut all: Vec<(Held, Arc<Table>)>) -> Bounds {
         let class = |held: &Held| match held {
             Held::Default => 2,
             Held::List(values, true) if values.is_empty() => 1,
@@ -236,7 +404,7 @@ impl Bounds {
             }
             Strategy::Hash => Index::Hash(remainders(&all)),
         };
-        Ok(Bounds { parts, default, nested, null, index })
+        Bounds { parts, default, nested, null, index }
     }
 
     /// The place of the partition that holds a row with this key; None: there is none.
@@ -351,4 +519,48 @@ fn remainders(all: &[(Held, Arc<Table>)]) -> Vec<Option<usize>> {
 pub fn hash_of(by: &Partitioning, key: &[Datum]) -> u64 {
     let values: Vec<Datum> = by.keys.iter().zip(key).map(|(k, v)| sort_key(k, v)).collect();
     types::partition_hash(&values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn by() -> Partitioning {
+        let key = PartitionKey {
+            column: 1,
+            ty: types::oids::INT4.0,
+            typmod: -1,
+            ..PartitionKey::default()
+        };
+        Partitioning { strategy: Strategy::Range, keys: vec![key], ..Partitioning::default() }
+    }
+
+    fn range(oid: Id, from: i32, to: i32) -> Arc<Table> {
+        let edge = |n: i32| vec![Edge::Value(n.to_string())];
+        let bound = PartitionBound::Range { from: edge(from), to: edge(to) };
+        Arc::new(Table { oid, bound: Some(Box::new(bound)), ..Table::default() })
+    }
+
+    fn row(n: i32) -> EdgeRow {
+        vec![Edge::Value(Datum::Int4(n))]
+    }
+
+    #[test]
+    fn the_register_follows_from_version_to_version() {
+        let by = by();
+        let mut family = Family::default();
+        for n in 0..100 {
+            family = family.with(&range(n as Id + 1, n * 10, n * 10 + 10));
+            let register = family.register(&by).unwrap();
+            assert_eq!(register.range_part(&row(n * 10), &row(n * 10 + 1)), Some(n as Id + 1));
+            assert_eq!(register.range_part(&row(n * 10 + 10), &row(n * 10 + 11)), None);
+        }
+        let family = family.without(50).with(&range(60, 2000, 2010));
+        let register = family.register(&by).unwrap();
+        assert_eq!(register.range_part(&row(490), &row(500)), None);
+        assert_eq!(register.range_part(&row(590), &row(600)), None);
+        assert_eq!(register.range_part(&row(595), &row(2001)), Some(61));
+        assert_eq!(register.range_part(&row(2009), &row(3000)), Some(60));
+        assert_eq!(family.bounds(&by).unwrap().parts.len(), 99);
+    }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use base::{Error, Result, err};
-use imbl::{HashMap, OrdMap};
+use imbl::{HashMap, OrdMap, OrdSet};
 
 use crate::defined::DefinedMap;
 use crate::object::{
@@ -39,6 +39,10 @@ pub struct Snapshot {
     default_acls: OrdMap<Id, Arc<DefaultAcl>>,
     session_defaults: OrdMap<Id, Arc<SessionDefaults>>,
     event_triggers: OrdMap<Id, Arc<EventTrigger>>,
+    /// (table, index), also of indexes that are no longer on the table's list.
+    index_of: OrdSet<(Id, Id)>,
+    /// (object, comment).
+    comment_of: OrdSet<(Id, Id)>,
     /// The partitions of each partitioned table that has some.
     families: OrdMap<Id, Arc<Family>>,
     role_names: HashMap<String, Id>,
@@ -121,6 +125,7 @@ impl Snapshot {
             }
             Object::Index(o) => {
                 self.relation_names.insert((o.schema, o.name.clone()), o.oid);
+                self.index_of.insert((o.table, o.oid));
                 self.indexes.insert(o.oid, Arc::new(o));
             }
             Object::Role(o) => {
@@ -132,7 +137,10 @@ impl Snapshot {
                 self.databases.insert(o.oid, Arc::new(o));
             }
             Object::Stats(o) => drop(self.stats.insert(o.table, Arc::new(*o))),
-            Object::Comment(o) => drop(self.comments.insert(o.oid, Arc::new(o))),
+            Object::Comment(o) => {
+                self.comment_of.insert((o.object, o.oid));
+                self.comments.insert(o.oid, Arc::new(o));
+            }
             Object::Sequence(o) => {
                 self.relation_names.insert((o.schema, o.name.clone()), o.oid);
                 self.sequences.insert(o.oid, Arc::new(*o));
@@ -169,7 +177,7 @@ impl Snapshot {
         if id & Object::STATS != 0 {
             self.stats.remove(&(id & !Object::STATS));
         } else if let Some(o) = self.tables.remove(&id) {
-            self.relation_names.remove(&(o.schema, o.name.clone()));
+            take_name(&mut self.relation_names, &(o.schema, o.name.clone()), id);
             if let Some(parent) = o.partition_of()
                 && let Some(family) = self.families.get(&parent)
             {
@@ -180,13 +188,14 @@ impl Snapshot {
                 self.type_ids.remove(&ty);
             }
         } else if let Some(o) = self.indexes.remove(&id) {
-            self.relation_names.remove(&(o.schema, o.name.clone()));
+            self.index_of.remove(&(o.table, id));
+            take_name(&mut self.relation_names, &(o.schema, o.name.clone()), id);
         } else if let Some(o) = self.schemas.remove(&id) {
-            self.schema_names.remove(&o.name);
+            take_name(&mut self.schema_names, &o.name, id);
         } else if let Some(o) = self.sequences.remove(&id) {
-            self.relation_names.remove(&(o.schema, o.name.clone()));
+            take_name(&mut self.relation_names, &(o.schema, o.name.clone()), id);
         } else if let Some(o) = self.types.remove(&id) {
-            self.type_names.remove(&(o.schema, o.name.clone()));
+            take_name(&mut self.type_names, &(o.schema, o.name.clone()), id);
             self.type_ids.remove(&o.oid);
             self.type_ids.remove(&o.array);
         } else if let Some(o) = self.functions.remove(&id) {
@@ -198,13 +207,14 @@ impl Snapshot {
                 self.function_names.remove(&o.name);
             }
         } else if let Some(o) = self.roles.remove(&id) {
-            self.role_names.remove(&o.name);
+            take_name(&mut self.role_names, &o.name, id);
         } else if let Some(o) = self.acls.remove(&id) {
             self.acl_of.remove(&(o.kind, o.object, o.column));
         } else if let Some(o) = self.databases.remove(&id) {
-            self.database_names.remove(&o.name);
-        } else if self.comments.remove(&id).is_none()
-            && self.default_acls.remove(&id).is_none()
+            take_name(&mut self.database_names, &o.name, id);
+        } else if let Some(o) = self.comments.remove(&id) {
+            self.comment_of.remove(&(o.object, id));
+        } else if self.default_acls.remove(&id).is_none()
             && self.collations.remove(&id).is_none()
             && !self.defined.remove(id)
         {
@@ -409,6 +419,17 @@ impl Snapshot {
         table.indexes.iter().filter_map(|id| self.indexes.get(id).cloned()).collect()
     }
 
+    /// All of a table's indexes, also those that a DROP INDEX CONCURRENTLY has taken off its list.
+    pub fn all_indexes_of(&self, table: Id) -> impl Iterator<Item = Id> {
+        self.index_of.range((table, 0)..=(table, Id::MAX)).map(|(_, index)| *index)
+    }
+
+    /// The comments on an object and its parts.
+    pub fn comments_on(&self, object: Id) -> impl Iterator<Item = &Arc<Comment>> {
+        let ids = self.comment_of.range((object, 0)..=(object, Id::MAX));
+        ids.filter_map(|(_, id)| self.comments.get(id))
+    }
+
     /// All schemas.
     pub fn schemas(&self) -> impl Iterator<Item = &Arc<Schema>> {
         self.schemas.values()
@@ -600,5 +621,30 @@ impl Snapshot {
     /// What ANALYZE found out about a table.
     pub fn stats(&self, table: Id) -> Option<&Arc<TableStats>> {
         self.stats.get(&table)
+    }
+}
+
+/// Takes an object's name out, unless another object has got it meanwhile.
+fn take_name<K: std::hash::Hash + Eq + Clone>(names: &mut HashMap<K, Id>, name: &K, id: Id) {
+    if names.get(name) == Some(&id) {
+        names.remove(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(oid: Id, name: &str) -> Object {
+        Object::Table(Box::new(Table { oid, name: name.to_owned(), ..Table::default() }))
+    }
+
+    #[test]
+    fn names_that_change_hands_one_after_the_other_lead_to_their_objects() {
+        let mut snapshot = Snapshot::default();
+        [table(1, "a"), table(2, "b")].into_iter().for_each(|object| snapshot.put(object));
+        [table(1, "b"), table(2, "a")].into_iter().for_each(|object| snapshot.put(object));
+        let oid = |name: &str| snapshot.relation_in(0, name).map(|found| found.oid());
+        assert_eq!((oid("a"), oid("b")), (Some(2), Some(1)));
     }
 }

@@ -68,6 +68,8 @@ pub struct Catalog {
 type Key = (Id, Id);
 /// Rows of one object: (version's place, root of its chain).
 type Places = Arc<[(TupleId, TupleId)]>;
+/// An object's id with what it is now; None: it is gone.
+type Change = (Id, Option<Arc<Object>>);
 
 /// A session's view of the catalog, with its transaction's own changes. After
 /// [`CatalogTx::committed`] or [`CatalogTx::aborted`] it serves the session's next transaction.
@@ -78,6 +80,8 @@ pub struct CatalogTx {
     base: Arc<Snapshot>,
     /// Own changes over it, when there are any.
     private: Option<Arc<Snapshot>>,
+    /// What `private` lacks, in the order in which it was done.
+    pending: Vec<Change>,
     /// How many such versions there have been.
     generation: u64,
     changes: Changes,
@@ -323,6 +327,7 @@ impl CatalogTx {
             database: database.clone(),
             base: database.current(),
             private: None,
+            pending: Vec::new(),
             generation: 0,
             changes: Changes::default(),
             temp: None,
@@ -358,6 +363,17 @@ impl CatalogTx {
         if !self.is_private() {
             return base;
         }
+        if let Some(private) = self.private.as_mut().filter(|_| !self.pending.is_empty()) {
+            let snapshot = Arc::make_mut(private);
+            for (id, object) in self.pending.drain(..) {
+                match object {
+                    Some(object) => snapshot.put(Object::clone(&object)),
+                    None => snapshot.remove(id),
+                }
+            }
+            self.generation += 1;
+        }
+        self.pending.clear();
         self.generation += u64::from(self.private.is_none());
         let (changes, temp, database) = (&self.changes, &self.temp, self.database.oid());
         let private = self.private.get_or_insert_with(|| {
@@ -490,8 +506,9 @@ impl CatalogTx {
     pub fn put(&mut self, tx: &Transaction, object: Object) -> Result<()> {
         let id = object.oid();
         if let Some(temp) = self.temp.as_mut().filter(|_| temp::is_temporary(id)) {
-            temp.put(object);
-            self.private = None;
+            let object = Arc::new(object);
+            temp.put(object.clone());
+            self.follow(id, Some(object));
             return Ok(());
         }
         let key = (if object.is_shared() { SHARED } else { self.database.oid() }, id);
@@ -540,7 +557,7 @@ impl CatalogTx {
     pub fn remove(&mut self, tx: &Transaction, id: Id) -> Result<()> {
         if let Some(temp) = self.temp.as_mut().filter(|_| temp::is_temporary(id)) {
             temp.remove(id);
-            self.private = None;
+            self.follow(id, None);
             return Ok(());
         }
         let shared = self.view().is_shared(id);
@@ -612,9 +629,19 @@ impl CatalogTx {
     }
 
     fn record(&mut self, key: Key, object: Option<Arc<Object>>, places: Places) {
+        if key.0 == SHARED || key.0 == self.database.oid() {
+            self.follow(key.1, object.clone());
+        }
         self.changes.objects.insert(key, object);
         self.changes.places.insert(key, places);
-        self.private = None;
+    }
+
+    /// Lets the private version, if there is one, follow a change: a transaction of many definitions would
+    /// otherwise pay for all earlier ones with each.
+    fn follow(&mut self, id: Id, object: Option<Arc<Object>>) {
+        if self.private.is_some() {
+            self.pending.push((id, object));
+        }
     }
 
     /// Files to remove if the transaction commits (old files of TRUNCATE, of dropped tables). Those of

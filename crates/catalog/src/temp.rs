@@ -211,8 +211,8 @@ impl Temp {
         self.objects.values().for_each(|o| snapshot.put(Object::clone(o)));
     }
 
-    pub(crate) fn put(&mut self, object: Object) {
-        self.objects.insert(object.oid(), Arc::new(object));
+    pub(crate) fn put(&mut self, object: Arc<Object>) {
+        self.objects.insert(object.oid(), object);
         self.generation += 1;
     }
 
@@ -294,7 +294,7 @@ impl Temp {
             other.children.retain(|id| *id != table.oid);
             let after = (other.referenced_by.len(), other.children.len());
             if keys != other.constraints.len() || before != after {
-                self.put(Object::Table(Box::new(other)));
+                self.put(Arc::new(Object::Table(Box::new(other))));
             }
         }
     }

@@ -208,19 +208,73 @@ fn array_over(view: &Snapshot, ty: u32) -> Option<u32> {
     }
 }
 
+/// The oids that tables, indexes, sequences, types and functions name as what they use: who isn't among them
+/// needs no search for users, which goes through all of these.
+struct Used(HashSet<u32>);
+
+impl Used {
+    fn of(view: &Snapshot) -> Used {
+        let mut out = HashSet::new();
+        for table in view.tables() {
+            out.extend(table.query.iter().flat_map(|q| q.uses.iter().map(|(id, _)| *id)));
+            out.extend(table.policies.iter().flat_map(|p| p.uses.iter().map(|(id, _)| *id)));
+            for trigger in &table.triggers {
+                out.extend([trigger.other, trigger.function]);
+                out.extend(trigger.uses.iter().map(|(id, _)| *id));
+            }
+            out.extend(table.constraints.iter().flat_map(|c| &c.uses));
+            for column in &table.columns {
+                out.insert(column.ty);
+                out.extend(&column.default_uses);
+            }
+            out.insert(table.of_type);
+            out.extend(table.partitioning.iter().flat_map(|by| &by.uses));
+        }
+        for index in view.indexes() {
+            out.extend(&index.uses);
+            out.insert(index.parent);
+        }
+        out.extend(view.sequences().filter_map(|s| s.owned_by).map(|(table, _)| table));
+        for ty in view.user_types() {
+            out.extend(&ty.uses);
+            match &ty.kind {
+                UserTypeKind::Domain { base, .. } => drop(out.insert(*base)),
+                UserTypeKind::Composite(columns) => out.extend(columns.iter().map(|c| c.ty)),
+                UserTypeKind::Range(range) => drop(out.insert(range.subtype)),
+                UserTypeKind::Multirange { range } => drop(out.insert(*range)),
+                UserTypeKind::Base(base) => drop(out.insert(base.element)),
+                UserTypeKind::Enum(_) | UserTypeKind::Shell => {}
+            }
+        }
+        for function in view.functions() {
+            out.insert(function.result);
+            out.extend(function.args.iter().map(|a| a.ty));
+        }
+        Used(out)
+    }
+
+    fn has(&self, id: u32) -> bool {
+        self.0.contains(&id)
+    }
+}
+
 /// What depends directly on an item.
-fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
+fn users(view: &Snapshot, used: &Used, item: Item) -> Vec<(Item, Tie)> {
     let mut out = Vec::new();
     match item {
         Item::Schema(id) => schema_contents(view, id, &mut out),
         Item::Relation(id) => {
-            views_using(view, id, None, &mut out);
             functions_using(view, id, &mut out);
-            policies_using(view, id, None, &mut out);
-            let from = |t: &catalog::Trigger| t.other == id;
-            for table in view.tables().filter(|t| t.oid != id) {
-                let all = table.triggers.iter().filter(|t| from(t));
-                out.extend(all.map(|t| (Item::Trigger(table.oid, t.oid), Tie::Auto)));
+            if used.has(id) {
+                views_using(view, id, None, &mut out);
+                policies_using(view, id, None, &mut out);
+                let from = |t: &catalog::Trigger| t.other == id;
+                for table in view.tables().filter(|t| t.oid != id) {
+                    let all = table.triggers.iter().filter(|t| from(t));
+                    out.extend(all.map(|t| (Item::Trigger(table.oid, t.oid), Tie::Auto)));
+                }
+                let owned = view.sequences().filter(|s| s.owned_by.is_some_and(|o| o.0 == id));
+                out.extend(owned.map(|s| (Item::Sequence(s.oid), Tie::Auto)));
             }
             if let Some(table) = view.table(id) {
                 out.extend(keys_from_others(view, table, |_| true));
@@ -231,15 +285,15 @@ fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
                     out.push((Item::Type(table.row_type[0]), Tie::Auto));
                 }
             }
-            let owned = view.sequences().filter(|s| s.owned_by.is_some_and(|o| o.0 == id));
-            out.extend(owned.map(|s| (Item::Sequence(s.oid), Tie::Auto)));
         }
         Item::Column(id, n) => column_users(view, id, n, &mut out),
         Item::Index(id) => {
             if let Some(table) = view.index(id).and_then(|i| view.table(i.table)) {
                 out.extend(keys_from_others_and_self(view, table, |k| k.index == id));
-                let parts = view.indexes().filter(|i| i.parent == id);
-                out.extend(parts.map(|i| (Item::Index(i.oid), Tie::Auto)));
+                if used.has(id) {
+                    let parts = view.indexes().filter(|i| i.parent == id);
+                    out.extend(parts.map(|i| (Item::Index(i.oid), Tie::Auto)));
+                }
             }
         }
         Item::Constraint(table, id) => {
@@ -259,8 +313,10 @@ fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
         }
         Item::Sequence(id) => expression_users(view, id, &mut out),
         Item::Type(id) => {
-            type_users(view, id, &mut out);
-            expression_users(view, id, &mut out);
+            if used.has(id) {
+                type_users(view, id, &mut out);
+                expression_users(view, id, &mut out);
+            }
             out.extend(array_over(view, id).map(|array| (Item::Type(array), Tie::Auto)));
             defined_users(view, id, &mut out);
         }
@@ -420,6 +476,9 @@ fn expression_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
         out.push((Item::Index(index.oid), Tie::Normal));
     }
     for table in view.tables() {
+        if table.partitioning.as_ref().is_some_and(|by| by.uses.contains(&id)) {
+            out.push((Item::Relation(table.oid), Tie::Normal));
+        }
         for constraint in table.constraints.iter().filter(|c| c.uses.contains(&id)) {
             out.push((Item::Constraint(table.oid, constraint.oid), Tie::Normal));
         }
@@ -445,7 +504,15 @@ fn type_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
         }
         for (n, column) in table.live_columns() {
             if column.ty == id {
-                out.push((Item::Column(table.oid, n), Tie::Normal));
+                // A partition key's column does not go without its table.
+                let is_key = |by: &catalog::Partitioning| {
+                    by.keys.iter().any(|k| k.column == n || k.columns.contains(&n))
+                };
+                let item = match table.partitioning.as_deref().is_some_and(is_key) {
+                    true => Item::Relation(table.oid),
+                    false => Item::Column(table.oid, n),
+                };
+                out.push((item, Tie::Normal));
             }
         }
     }
@@ -527,7 +594,8 @@ struct Doomed {
 
 /// Everything that goes with the items: dependents before what they depend on.
 fn collect(view: &Snapshot, items: &[Item]) -> Vec<Doomed> {
-    let mut walk = Walk { view, seen: items.iter().copied().collect(), out: Vec::new() };
+    let seen = items.iter().copied().collect();
+    let mut walk = Walk { view, used: Used::of(view), seen, out: Vec::new() };
     for item in items {
         walk.add_users(*item);
         walk.out.push(Doomed { item: *item, because: None });
@@ -551,13 +619,14 @@ fn collect(view: &Snapshot, items: &[Item]) -> Vec<Doomed> {
 
 struct Walk<'v> {
     view: &'v Snapshot,
+    used: Used,
     seen: HashSet<Item>,
     out: Vec<Doomed>,
 }
 
 impl Walk<'_> {
     fn add_users(&mut self, item: Item) {
-        for (user, tie) in users(self.view, item) {
+        for (user, tie) in users(self.view, &self.used, item) {
             // Part of a relation that goes anyway.
             let whole = match user {
                 Item::Column(t, _)

@@ -250,7 +250,7 @@ pub fn remove_table(cx: &mut ExecContext<'_>, id: u32, gone: &HashSet<Item>) -> 
     super::inherit::unlink(cx, &table, |parent| gone.contains(&Item::Relation(parent)))?;
     // Also one that a DROP INDEX CONCURRENTLY which failed has taken off the table's list.
     let view = cx.catalog_tx.view();
-    let indexes: Vec<u32> = view.indexes().filter(|i| i.table == id).map(|i| i.oid).collect();
+    let indexes: Vec<u32> = view.all_indexes_of(id).collect();
     indexes.into_iter().try_for_each(|index| remove_index(cx, index))?;
     remove_comments(cx, id)?;
     if table.kind == TableKind::View {
@@ -308,7 +308,7 @@ pub fn remove_index(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
 pub fn remove_comments(cx: &mut ExecContext<'_>, object: u32) -> Result<()> {
     rights::forget(cx, object)?;
     let view = cx.catalog_tx.view();
-    let ids: Vec<u32> = view.comments().filter(|c| c.object == object).map(|c| c.oid).collect();
+    let ids: Vec<u32> = view.comments_on(object).map(|c| c.oid).collect();
     ids.into_iter().try_for_each(|id| cx.catalog_tx.remove(cx.tx, id))
 }
 
@@ -318,7 +318,7 @@ pub fn remove_comments(cx: &mut ExecContext<'_>, object: u32) -> Result<()> {
 /// Those of the catalog.
 pub fn remove_column_comment(cx: &mut ExecContext<'_>, object: u32, column: u16) -> Result<()> {
     let view = cx.catalog_tx.view();
-    let found = view.comments().find(|c| c.object == object && c.column == column);
+    let found = view.comments_on(object).find(|c| c.column == column);
     match found {
         Some(comment) => cx.catalog_tx.remove(cx.tx, comment.oid),
         None => Ok(()),

@@ -118,85 +118,60 @@ pub fn check_bound(
             )));
     }
     let Some(family) = view.family(parent.oid) else { return Ok(()) };
-    let bounds = family.bounds(by)?;
-    let overlaps = |with: &Table| {
-        Err(wrong(format!("partition \"{partition}\" would overlap partition \"{}\"", with.name)))
+    let register = family.register(by)?;
+    let name = |id: u32| family.member(id).map_or("", |t| t.name.as_str());
+    let overlaps = |with: u32| {
+        Err(wrong(format!("partition \"{partition}\" would overlap partition \"{}\"", name(with))))
     };
     match &new {
-        Held::Default => match bounds.default {
-            Some(at) => Err(wrong(format!(
+        Held::Default => match register.default {
+            Some(other) => Err(wrong(format!(
                 "partition \"{partition}\" conflicts with existing default partition \"{}\"",
-                bounds.parts[at].name
+                name(other)
             ))),
             None => Ok(()),
         },
         Held::List(values, null) => {
-            for value in values {
-                let found = bounds
-                    .list_values()
-                    .binary_search_by(|(other, _)| types::io::compare(other, value));
-                if let Ok(at) = found {
-                    return overlaps(&bounds.parts[bounds.list_values()[at].1]);
-                }
+            if let Some(with) = values.iter().find_map(|value| register.list_part(value)) {
+                return overlaps(with);
             }
-            match bounds.null.filter(|_| *null) {
-                Some(at) => overlaps(&bounds.parts[at]),
-                None => Ok(()),
-            }
+            register.null.filter(|_| *null).map_or(Ok(()), overlaps)
         }
-        Held::Range(from, to) => {
-            let ranges = bounds.ranges();
-            let at = ranges.partition_point(|(_, end)| compare_edges(end, from).is_le());
-            match ranges.get(at) {
-                Some((begin, _)) if compare_edges(begin, to).is_lt() => overlaps(&bounds.parts[at]),
-                _ => Ok(()),
-            }
-        }
+        Held::Range(from, to) => register.range_part(from, to).map_or(Ok(()), overlaps),
         Held::Hash(modulus, remainder) => {
-            check_hash(&bounds.parts, *modulus, *remainder, partition)
+            let (modulus, remainder) = (*modulus, *remainder);
+            check_modulus(register, modulus, &name)?;
+            let held = |(m, r): (u32, u32)| remainder % modulus.min(m) == r % modulus.min(m);
+            register.hashes().find(|(hash, _)| held(*hash)).map_or(Ok(()), |(_, id)| overlaps(id))
         }
     }
 }
 
-/// Each modulus divides the next larger one, and no two partitions hold the same hash.
-fn check_hash(
-    parts: &[std::sync::Arc<Table>],
+/// Each modulus divides the next larger one.
+fn check_modulus<'n>(
+    register: &catalog::partition::Register,
     modulus: u32,
-    remainder: u32,
-    partition: &str,
+    name: &dyn Fn(u32) -> &'n str,
 ) -> Result<()> {
-    let known = |part: &std::sync::Arc<Table>| match part.bound.as_deref() {
-        Some(PartitionBound::Hash { modulus, remainder }) => {
-            Some((*modulus, *remainder, part.name.clone()))
-        }
-        _ => None,
-    };
-    let known: Vec<_> = parts.iter().filter_map(known).collect();
     let refused = |detail: String| {
         let message = "every hash partition modulus must be a factor of the next larger modulus";
         Err(wrong(message.to_owned()).detail(detail))
     };
-    if let Some((below, _, name)) = known.iter().rfind(|(m, ..)| *m <= modulus)
+    if let Some(((below, _), id)) = register.hashes().rfind(|((m, _), _)| *m <= modulus)
         && modulus % below != 0
     {
         return refused(format!(
-            "The new modulus {modulus} is not divisible by {below}, the modulus of existing partition \"{name}\"."
+            "The new modulus {modulus} is not divisible by {below}, the modulus of existing partition \"{}\".",
+            name(id)
         ));
     }
-    if let Some((above, _, name)) = known.iter().find(|(m, ..)| *m > modulus)
+    if let Some(((above, _), id)) = register.hashes().find(|((m, _), _)| *m > modulus)
         && above % modulus != 0
     {
         return refused(format!(
-            "The new modulus {modulus} is not a factor of {above}, the modulus of existing partition \"{name}\"."
+            "The new modulus {modulus} is not a factor of {above}, the modulus of existing partition \"{}\".",
+            name(id)
         ));
-    }
-    for (m, r, name) in &known {
-        let least = modulus.min(*m);
-        if remainder % least == r % least {
-            return Err(wrong(format!(
-                "partition \"{partition}\" would overlap partition \"{name}\""
-            )));
-        }
     }
     Ok(())
 }
@@ -213,8 +188,8 @@ pub fn check_default(
     let Some(by) = &parent.partitioning else { return Ok(()) };
     let view = cx.catalog_tx.view();
     let Some(family) = view.family(parent.oid) else { return Ok(()) };
-    let bounds = family.bounds(by)?;
-    let Some(default) = bounds.default.map(|at| bounds.parts[at].clone()) else { return Ok(()) };
+    let default = family.register(by)?.default;
+    let Some(default) = default.and_then(|id| family.member(id)).cloned() else { return Ok(()) };
     lock(cx, default.oid, LockMode::AccessExclusive)?;
     let view = cx.catalog_tx.view();
     let Some(condition) = catalog::partition_text::condition(&view, parent, bound)? else {
