@@ -69,6 +69,8 @@ pub const IN_CHAIN: u16 = 256;
 pub const FOLLOWS: u16 = 512;
 /// The row's bytes are gone: no snapshot sees the version, but an older one's `next` leads here.
 pub const STUB: u16 = 1024;
+/// `xmax` deleted the row because it belongs into another partition now.
+pub const MOVED: u16 = 2048;
 
 /// The bits about `xmin` and the version's own place, which a new `xmax` leaves alone.
 pub const KEEP: u16 = XMIN_COMMITTED | XMIN_ABORTED | IN_CHAIN | FOLLOWS | STUB;

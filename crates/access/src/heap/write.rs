@@ -33,7 +33,7 @@ use storage::{Mtr, Page, PageRef, WriteGuard};
 use txn::{LockMode, LockTag, LockWait, RowLockMode, Snapshot, Transaction, TxnManager, XidStatus};
 
 use super::page::{
-    self, End, FOLLOWS, HAS_NEXT, IN_CHAIN, KEYS, LOCK_ONLY, Line, NEXT_IN_CHAIN, PRUNABLE,
+    self, End, FOLLOWS, HAS_NEXT, IN_CHAIN, KEYS, LOCK_ONLY, Line, MOVED, NEXT_IN_CHAIN, PRUNABLE,
     XMAX_ABORTED, XMAX_COMMITTED,
 };
 use super::prune::{self, Scope, VisibilityHorizon};
@@ -185,7 +185,11 @@ impl Heap {
                 Some((_, offset)) => match visibility(tx, guard.page(), offset, mode) {
                     Verdict::Free | Verdict::SelfChanged => return Ok(true),
                     Verdict::Wait(xid) => Some(xid),
-                    Verdict::Updated(_) | Verdict::Deleted => None,
+                    Verdict::Deleted => {
+                        refuse_moved(guard.page(), offset)?;
+                        None
+                    }
+                    Verdict::Updated(_) => None,
                 },
                 None => None,
             }
@@ -196,6 +200,13 @@ impl Heap {
             queue.join(LockTag::Tuple(self.rel, root))?;
             tx.manager().locks.wait_for_xid(tx.locks(), rival, LockWait::Block)?;
             queue.keep();
+            let pinned = self.pin(tid.block)?;
+            let guard = pinned.read();
+            if let Some((_, offset)) = version_at(guard.page(), tid, None)
+                && matches!(visibility(tx, guard.page(), offset, mode), Verdict::Deleted)
+            {
+                refuse_moved(guard.page(), offset)?;
+            }
         } else {
             // A commit can be known here a moment before new snapshots see it; whoever publishes it
             // may need this worker.
@@ -214,6 +225,28 @@ impl Heap {
         root: TupleId,
         wait: RowWait,
     ) -> Result<WriteResult> {
+        self.end_row(tx, tid, root, wait, 0)
+    }
+
+    /// The same for a row that is inserted into another partition: who waits for it fails with `40001`.
+    pub fn move_away(
+        &self,
+        tx: &Transaction,
+        tid: TupleId,
+        root: TupleId,
+        wait: RowWait,
+    ) -> Result<WriteResult> {
+        self.end_row(tx, tid, root, wait, MOVED)
+    }
+
+    fn end_row(
+        &self,
+        tx: &Transaction,
+        tid: TupleId,
+        root: TupleId,
+        wait: RowWait,
+        bits: u16,
+    ) -> Result<WriteResult> {
         let mode = RowLockMode::Update;
         let change = Change { tx, xid: tx.xid()?, mode, data: &[], in_chain: false };
         let mut queue = Queue { tx, tag: None };
@@ -226,7 +259,7 @@ impl Heap {
         tx.writes_row(self.rel, tid)?;
         let mut mtr = self.storage.mtr();
         let target = mtr.add(claimed.guard);
-        self.end_version(&mut mtr, target, tid, &change, None, 0);
+        self.end_version(&mut mtr, target, tid, &change, None, bits);
         mtr.commit();
         queue.keep();
         self.state.space.ended.fetch_add(1, Relaxed);
@@ -324,7 +357,9 @@ impl Heap {
             let rivals = match visibility(tx, guard.page(), offset, mode) {
                 Verdict::SelfChanged => return Ok(Claim::SelfChanged),
                 Verdict::Deleted => {
-                    refuse_above_read_committed(tx, deleted)?;
+                    let moved = page::mask(guard.page(), offset) & MOVED != 0;
+                    refuse_above_read_committed(tx, if moved { "update" } else { deleted })?;
+                    refuse_moved(guard.page(), offset)?;
                     return Ok(Claim::Gone);
                 }
                 Verdict::Updated(next) => {
@@ -475,7 +510,7 @@ impl Heap {
         tid: TupleId,
         change: &Change<'_>,
         next: Option<TupleId>,
-        next_bits: u16,
+        bits: u16,
     ) {
         let Line::Normal(offset, _) = page::line(mtr.page(target), tid.offset) else {
             unreachable!("a claimed version has a line pointer")
@@ -488,8 +523,9 @@ impl Heap {
             locks.share_row(owner, outer, self.rel, tid, strength(old.mask));
         }
         let keys = if change.mode == RowLockMode::Update { KEYS } else { 0 };
-        let has_next = if next.is_some() { HAS_NEXT | next_bits } else { 0 };
-        let end = End { xmax: change.xid, cmax: change.tx.command(), next, bits: keys | has_next };
+        let has_next = if next.is_some() { HAS_NEXT } else { 0 };
+        let bits = keys | has_next | bits;
+        let end = End { xmax: change.xid, cmax: change.tx.command(), next, bits };
         self.state.visible.clear(tid.block);
         page::put_end(mtr, target, offset, &end);
         page::put_flags(mtr, target, PRUNABLE, 0);
@@ -628,6 +664,17 @@ fn newest_of(claimed: &Claimed) -> Result<HeapTuple> {
         .ok_or_else(|| base::Error::internal("a claimed version is gone"))?;
     newest.root = claimed.root;
     Ok(newest)
+}
+
+/// `40001` for a row that another transaction moved to another partition.
+fn refuse_moved(page: &Page, offset: usize) -> Result<()> {
+    if page::mask(page, offset) & MOVED == 0 {
+        return Ok(());
+    }
+    Err(err!(
+        T_R_SERIALIZATION_FAILURE,
+        "tuple to be locked was already moved to another partition due to concurrent update"
+    ))
 }
 
 fn refuse_above_read_committed(tx: &Transaction, what: &str) -> Result<()> {

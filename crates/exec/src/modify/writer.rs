@@ -539,21 +539,25 @@ impl Writer {
         }
     }
 
-    /// Deletes a row version.
+    /// Deletes a row version. `moves`: the row goes into another partition.
     ///
     /// # Errors
     /// `40001`, deadlocks, time-outs.
     pub fn delete(
         &mut self,
-        tid: TupleId,
-        root: TupleId,
+        (tid, root): (TupleId, TupleId),
         old: &[Datum],
+        moves: bool,
         snapshot: &Snapshot,
         run: &mut Run<'_, '_>,
     ) -> Result<Change> {
         let large = self.target.large_values(tid)?;
         let before = Pages::now(run.cx.task());
-        let result = self.target.handle.heap.delete(run.cx.tx, snapshot, tid, root, self.wait)?;
+        let heap = &self.target.handle.heap;
+        let result = match moves {
+            true => heap.move_away(run.cx.tx, tid, root, self.wait)?,
+            false => heap.delete(run.cx.tx, snapshot, tid, root, self.wait)?,
+        };
         let counts = run.cx.tally.of(self.target.handle.table.oid);
         before.count(run.cx.tx.locks().task(), counts);
         match result {
