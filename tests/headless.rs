@@ -129,6 +129,29 @@ fn job(server: &Arc<Server>, client: &mut Raw) {
 }
 
 #[test]
+fn a_domains_conditions_are_bound_once_for_all_sessions() {
+    let dir = TempDir::new("domains");
+    let port = free_port();
+    let server = start(&dir, port);
+    let mut client = Raw::connect(port);
+    let mut ask = |sql: &str| client.query(sql).join(" ");
+    ask("CREATE DOMAIN even AS int CHECK (VALUE % 2 = 0)");
+    let planned = || server.engine.stored_plans.planned();
+    let before = planned();
+    ask("SELECT 4::even");
+    assert_eq!(planned() - before, 1);
+    assert!(ask("SELECT sum(n::even) FROM generate_series(2, 8, 2) n").contains("20"));
+    assert!(Raw::connect(port).query("SELECT 6::even").join(" ").contains('6'));
+    assert_eq!(planned() - before, 1, "other statements and sessions share it");
+    // One that changes is looked at anew, also before that is committed, and after it was not.
+    ask("BEGIN");
+    ask("ALTER DOMAIN even ADD CONSTRAINT small CHECK (VALUE < 10)");
+    assert!(ask("SELECT 12::even").contains("small"));
+    ask("ROLLBACK");
+    assert!(ask("SELECT 12::even").contains("12"));
+}
+
+#[test]
 fn a_thread_runs_sql_in_a_roles_name() {
     let dir = TempDir::new("headless");
     let port = free_port();

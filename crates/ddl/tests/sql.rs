@@ -911,3 +911,29 @@ fn a_body_in_sql_is_planned_once() {
     assert_eq!(s.sql("select twice(1)"), ["42"]);
     assert_eq!(planned() - before, 2);
 }
+
+#[test]
+fn rules_and_defaults_are_planned_once_for_all_sessions() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql(
+        "create table parent (k int primary key);
+         create table child (n int, k int default 3 + 4 references parent on delete set default,
+                             check (n < 100));
+         insert into parent select generate_series(1, 9);
+         insert into child select n, n from generate_series(1, 3) n",
+    );
+    let planned = || db.engine.stored_plans.planned();
+    let before = planned();
+    // The rows' rules, and the default.
+    s.sql("delete from parent where k = 1");
+    assert_eq!(planned() - before, 2);
+    s.sql("delete from parent where k = 2");
+    db.session().sql("delete from parent where k = 3");
+    assert_eq!(planned() - before, 2, "the same for each key that goes away");
+    assert_eq!(s.sql("select k from child"), ["7", "7", "7"]);
+    // A definition that changes is looked at anew.
+    s.sql("alter table child alter k set default 8");
+    s.sql("delete from parent where k = 7");
+    assert_eq!(s.sql("select k from child"), ["8", "8", "8"]);
+}

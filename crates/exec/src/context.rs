@@ -18,6 +18,7 @@ use crate::modify::deferred::Deferred;
 use crate::routine::{Routines, SessionRoutines};
 use crate::session::large_object::LargeObjects;
 use crate::session::sequence::SessionSequences;
+use crate::stored_plans::StoredPlans;
 use crate::tally::Tally;
 
 /// The server's parts below the session, made once.
@@ -34,6 +35,8 @@ pub struct Engine {
     pub plans: sql::PlanCache,
     /// Compiled functions.
     pub routines: Routines,
+    /// Plans of definitions.
+    pub stored_plans: StoredPlans,
     /// What runs statements that are not queries.
     pub utilities: &'static dyn Utilities,
 }

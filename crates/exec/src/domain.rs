@@ -3,7 +3,7 @@
 //! happens; what reads values by itself (COPY) calls [`check`].
 //!
 //! A domain's own conditions come after those of the domain below it; NOT NULL comes first. They are
-//! bound once a statement and type.
+//! bound once for all sessions ([`crate::stored_plans`]).
 
 use std::sync::Arc;
 
@@ -14,10 +14,12 @@ use types::Datum;
 use types::datum::Array;
 use types::user::{self, UserKind};
 
+use crate::context::ExecContext;
 use crate::eval;
 use crate::rows::Row;
 use crate::run::Run;
 use crate::spi::with_context;
+use crate::stored_plans::{self, PlanOf};
 
 /// What a domain demands, with all that the domains below it demand.
 pub struct Rules {
@@ -96,23 +98,26 @@ fn rules(ty: Oid, run: &mut Run<'_, '_>) -> Result<Arc<Rules>> {
     if let Some((_, rules)) = run.state.domains.iter().find(|(known, _)| *known == ty) {
         return Ok(rules.clone());
     }
-    let view = run.cx.catalog_tx.view();
-    let mut rules = Rules { not_null: false, checks: Vec::new(), base: ty };
-    gather(&view, ty, &mut rules, run)?;
-    rules.base = user::base_type(ty, -1).0;
-    let rules = Arc::new(rules);
+    let of = PlanOf::Domain(run.cx.database.1, ty.0);
+    let rules = stored_plans::get(of, run.cx, |cx| {
+        let view = cx.catalog_tx.view();
+        let mut rules = Rules { not_null: false, checks: Vec::new(), base: ty };
+        gather(&view, ty, &mut rules, cx)?;
+        rules.base = user::base_type(ty, -1).0;
+        Ok(rules)
+    })?;
     run.state.domains.push((ty, rules.clone()));
     Ok(rules)
 }
 
-fn gather(view: &Snapshot, ty: Oid, rules: &mut Rules, run: &mut Run<'_, '_>) -> Result<()> {
+fn gather(view: &Snapshot, ty: Oid, rules: &mut Rules, cx: &mut ExecContext<'_>) -> Result<()> {
     sched::check_stack()?;
     let Some(UserTypeKind::Domain { base, typmod, not_null, checks, .. }) =
         view.user_type(ty.0).map(|t| &t.kind)
     else {
         return Ok(());
     };
-    gather(view, Oid(*base), rules, run)?;
+    gather(view, Oid(*base), rules, cx)?;
     rules.not_null |= not_null;
     let mut own: Vec<(&str, &str)> = Vec::with_capacity(checks.len());
     for check in checks {
@@ -123,7 +128,7 @@ fn gather(view: &Snapshot, ty: Oid, rules: &mut Rules, run: &mut Run<'_, '_>) ->
     own.sort_unstable();
     for (name, sql) in own {
         let bound =
-            with_context(run.cx, |cx| sql::stored_domain_condition(cx, sql, Oid(*base), *typmod))?;
+            with_context(cx, |cx| sql::stored_domain_condition(cx, sql, Oid(*base), *typmod))?;
         rules.checks.push((name.to_owned(), bound));
     }
     Ok(())

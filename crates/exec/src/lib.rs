@@ -45,6 +45,7 @@ pub mod security;
 pub mod session;
 mod short;
 pub mod spi;
+pub mod stored_plans;
 mod subquery;
 pub mod table;
 pub mod tally;

@@ -125,6 +125,27 @@ impl<T: Any + Send + Sync> PlanSlot<T> {
         plans.iter().find(|(k, plan)| *k == key && fits(plan)).map(|(_, plan)| plan.clone())
     }
 
+    /// The plan that is good now; one that `plan` makes, where there is none.
+    ///
+    /// # Errors
+    /// `plan`'s.
+    pub fn get_or_plan(
+        &self,
+        cx: &mut ExecContext<'_>,
+        plan: impl FnOnce(&mut ExecContext<'_>) -> Result<Arc<T>>,
+    ) -> Result<Arc<T>> {
+        let key = PlanKey::now(cx);
+        if let Some(known) = self.get(key, cx.routines, |_| true) {
+            return Ok(known);
+        }
+        let made = plan(cx)?;
+        // Another version may be published by now.
+        if PlanKey::now(cx) == key {
+            self.put(key, cx.routines, made.clone());
+        }
+        Ok(made)
+    }
+
     /// Keeps a plan.
     pub fn put(&self, key: PlanKey, routines: &mut SessionRoutines, plan: Arc<T>) {
         if !key.is_shared() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Fork, Oid, RelId, Result};
+use base::{Oid, Result};
 use catalog::object::ids;
 use catalog::{Snapshot, Table};
 use sql::plan::{Node, RowRules};
@@ -11,10 +11,12 @@ use sql::{Prepared, Statement};
 use types::{Batch, Datum};
 
 use crate::context::{ExecContext, RowSink, Values};
+use crate::nested;
 use crate::rows;
 use crate::run::{ExecState, Run};
 use crate::security;
 use crate::session::quote_identifier;
+use crate::stored_plans::{self, PlanOf};
 
 /// Gives each row to a function.
 struct Each<'f> {
@@ -44,8 +46,12 @@ impl RowSink for Each<'_> {
 /// # Errors
 /// Those of binding; `42501`.
 pub fn plan(text: &str, cx: &mut ExecContext<'_>) -> Result<Arc<Prepared>> {
+    own_statement(text, cx).map(Arc::new)
+}
+
+fn own_statement(text: &str, cx: &mut ExecContext<'_>) -> Result<Prepared> {
     let own = As { trusted: true, ..As::default() };
-    with_context_as(cx, &own, |context| Ok(Arc::new(prepare(text, &[], context, None)?.0)))
+    with_context_as(cx, &own, |context| Ok(prepare(text, &[], context, None)?.0))
 }
 
 /// In whose name something is bound, where it looks for names, and under which settings; None: as the
@@ -76,11 +82,8 @@ pub fn with_context_as<R>(
     f: impl FnOnce(&PrepareContext<'_>) -> R,
 ) -> R {
     let view = cx.catalog_tx.view();
-    let storage = &cx.engine.storage;
-    let table_size = |table: &Table| {
-        let pages = storage.block_count(RelId(table.rel), Fork::Main).unwrap_or(0);
-        (pages, f64::from(pages) * 60.0)
-    };
+    let engine = cx.engine;
+    let table_size = |table: &Table| nested::table_size(engine, &view, table);
     let context = PrepareContext {
         catalog: &view,
         settings: who.values.as_ref().map_or(cx.settings, |v| &v.settings),
@@ -221,7 +224,7 @@ pub fn default_value(table: &Table, column: u16, cx: &mut ExecContext<'_>) -> Re
     match &column.default {
         None if types::user::is_user(Oid(column.ty)) => type_default(Oid(column.ty), cx),
         None => Ok(Datum::Null),
-        Some(sql) => expression_value(sql, Oid(column.ty), column.typmod, cx.role, cx),
+        Some(sql) => stored_value(sql, Oid(column.ty), column.typmod, cx),
     }
 }
 
@@ -246,11 +249,29 @@ pub fn type_default(ty: Oid, cx: &mut ExecContext<'_>) -> Result<Datum> {
         view.user_type(at).map(|t| &t.kind)
     {
         if let Some(sql) = default {
-            return expression_value(sql, ty, -1, cx.role, cx);
+            return stored_value(sql, ty, -1, cx);
         }
         at = *base;
     }
-    expression_value("NULL", ty, -1, cx.role, cx)
+    stored_value("NULL", ty, -1, cx)
+}
+
+/// The value of an expression of a definition, as a type: planned once for all sessions.
+///
+/// # Errors
+/// The expression's.
+fn stored_value(sql: &str, ty: Oid, typmod: i32, cx: &mut ExecContext<'_>) -> Result<Datum> {
+    let text = format!("SELECT CAST(({sql}) AS {})", types::io::format_type(ty, typmod));
+    let of = PlanOf::Statement(cx.database.1, text.as_str().into());
+    let prepared = stored_plans::get(of, cx, |cx| own_statement(&text, cx))?;
+    let (role, mut value) = (cx.role, Datum::Null);
+    security::restricted(cx, role, |cx| {
+        run_prepared(&prepared, cx, &mut |row| {
+            value = row[0].clone();
+            Ok(())
+        })
+    })?;
+    Ok(value)
 }
 
 /// The value of an expression without columns, as a type; computed as an operation of an owner.
@@ -273,7 +294,7 @@ pub fn expression_value(
     Ok(value)
 }
 
-/// What each new row of a table must be, bound over its rows.
+/// What each new row of a table must be, bound over its rows once for all sessions.
 ///
 /// # Errors
 /// When an expression no longer binds.
@@ -285,14 +306,17 @@ pub fn check_expressions(table: &Table, cx: &mut ExecContext<'_>) -> Result<RowR
     if !any {
         return Ok(RowRules::default());
     }
-    let view = cx.catalog_tx.view();
-    let insert = format!("INSERT INTO {} DEFAULT VALUES", qualified(&view, table));
-    let prepared = plan(&insert, cx)?;
-    match &prepared.statement {
-        Statement::Query(plan) => match &plan.node {
-            Node::Modify(modify) => Ok(modify.checks.clone()),
-            _ => Err(base::Error::internal("an insert has no Modify node")),
-        },
-        _ => Err(base::Error::internal("an insert has no plan")),
-    }
+    let rules = stored_plans::get(PlanOf::Rows(cx.database.1, table.oid), cx, |cx| {
+        let view = cx.catalog_tx.view();
+        let insert = format!("INSERT INTO {} DEFAULT VALUES", qualified(&view, table));
+        let prepared = own_statement(&insert, cx)?;
+        match &prepared.statement {
+            Statement::Query(plan) => match &plan.node {
+                Node::Modify(modify) => Ok(modify.checks.clone()),
+                _ => Err(base::Error::internal("an insert has no Modify node")),
+            },
+            _ => Err(base::Error::internal("an insert has no plan")),
+        }
+    })?;
+    Ok(RowRules::clone(&rules))
 }

@@ -52,6 +52,7 @@ pub fn check(dir: &Path) -> Result<Vec<String>> {
         languages: Default::default(),
         plans: Default::default(),
         routines: Default::default(),
+        stored_plans: Default::default(),
         utilities: &ddl::Statements,
     };
     let types = Arc::new(SessionTypes::default());

@@ -106,6 +106,7 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
             languages: languages(),
             plans: Default::default(),
             routines: Default::default(),
+            stored_plans: Default::default(),
             utilities: &ddl::Statements,
         },
         workers,

@@ -50,6 +50,7 @@ impl Db {
                 languages: Default::default(),
                 plans: Default::default(),
                 routines: Default::default(),
+                stored_plans: Default::default(),
                 utilities: &ddl::Statements,
             },
         }
