@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::{docs, root};
 
 /// The crates from the lowest to the highest; each may use only those before it (the table in ARCHITECTURE.md).
-const LAYERS: [&str; 17] = [
+const LAYERS: [&str; 18] = [
     "base",
     "sched",
     "storage",
@@ -19,6 +19,7 @@ const LAYERS: [&str; 17] = [
     "sql",
     "exec",
     "plpgsql",
+    "javascript",
     "ddl",
     "wire",
     "server",
@@ -27,7 +28,7 @@ const LAYERS: [&str; 17] = [
 ];
 
 /// Crates that may use `unsafe`.
-const UNSAFE: [&str; 4] = ["sched", "storage", "server", "threadgres"];
+const UNSAFE: [&str; 5] = ["sched", "storage", "server", "threadgres", "javascript"];
 
 /// What begins an unsafe part (put together here, so that this file has none).
 const UNSAFE_WORDS: [&str; 2] = [concat!("unsafe", " {"), concat!("unsafe", " impl")];

@@ -16,6 +16,7 @@
 //!
 //! Source: PostgreSQL's manual, "Query Language (SQL) Functions".
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -91,6 +92,8 @@ pub struct SessionRoutines {
     pub private: PrivatePlans,
     /// Calls of programs that are running, outermost first, for those who show where they are.
     pub calls: Vec<CallPlace>,
+    /// See [`SessionRoutines::kept_by`].
+    languages: HashMap<&'static str, Box<dyn Any + Send + Sync>>,
 }
 
 /// Where a running program is.
@@ -106,16 +109,20 @@ pub struct CallPlace {
 
 impl SessionRoutines {
     /// Keeps a plan that was made under the session's own definitions.
-    pub fn keep_private(
-        &mut self,
-        slot: u64,
-        key: PlanKey,
-        plan: Arc<dyn std::any::Any + Send + Sync>,
-    ) {
+    pub fn keep_private(&mut self, slot: u64, key: PlanKey, plan: Arc<dyn Any + Send + Sync>) {
         if self.private.len() >= KNOWN_MAX {
             self.private.clear();
         }
         self.private.insert(slot, (key, plan));
+    }
+
+    /// What a language keeps for the session until its end, by the language's name.
+    pub fn kept_by(
+        &mut self,
+        language: &'static str,
+        make: impl FnOnce() -> Box<dyn Any + Send + Sync>,
+    ) -> &(dyn Any + Send + Sync) {
+        &**self.languages.entry(language).or_insert_with(make)
     }
 }
 

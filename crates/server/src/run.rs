@@ -124,6 +124,7 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
 fn languages() -> exec::language::Languages {
     let mut languages = exec::language::Languages::default();
     languages.register(Arc::new(plpgsql::PlPgSql));
+    languages.register(Arc::new(javascript::JavaScript));
     languages
 }
 

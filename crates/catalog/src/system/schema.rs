@@ -65,15 +65,19 @@ pub(super) const ACCESS_METHODS: [(Id, &str, Id, char); 7] = [
 ];
 
 /// Oid, name, trusted, functions: call handler, handler of DO, validator.
-pub(super) const LANGUAGES: [(Id, &str, bool, [Id; 3]); 4] = [
+pub(super) const LANGUAGES: [(Id, &str, bool, [Id; 3]); 5] = [
     (12, "internal", false, [0, 0, 2246]),
     (13, "c", false, [0, 0, 2247]),
     (14, "sql", true, [0, 0, 2248]),
     (PLPGSQL, "plpgsql", true, [13560, 13561, 13562]),
+    (JAVASCRIPT, "javascript", true, [0, 0, 0]),
 ];
 
 /// The language PL/pgSQL.
 const PLPGSQL: Id = 13563;
+
+/// The language JavaScript, which PostgreSQL has not.
+const JAVASCRIPT: Id = 15990;
 
 /// The extension of this name, which every database has.
 pub(super) const PLPGSQL_EXTENSION: Id = 13559;
@@ -118,7 +122,7 @@ pub(super) fn pg_language(_cx: &SystemCx<'_>) -> Rows {
             .set("oid", oid(*id))
             .set("lanname", *name)
             .set("lanowner", oid(SUPERUSER))
-            .set("lanispl", *id == PLPGSQL)
+            .set("lanispl", matches!(*id, PLPGSQL | JAVASCRIPT))
             .set("lanpltrusted", *trusted)
             .set("lanplcallfoid", oid(*handler))
             .set("laninline", oid(*inline))

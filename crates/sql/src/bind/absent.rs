@@ -11,7 +11,7 @@ use super::{Binder, ast};
 
 /// What belongs to the server, by kind.
 const ALWAYS_THERE: [(T, &[&str]); 2] = [
-    (T::ObjectLanguage, &["c", "internal", "plpgsql", "sql"]),
+    (T::ObjectLanguage, &["c", "internal", "javascript", "plpgsql", "sql"]),
     (T::ObjectExtension, &["plpgsql", "pg_stat_statements"]),
 ];
 

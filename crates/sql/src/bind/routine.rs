@@ -20,6 +20,9 @@ use super::{Binder, Scope, ast, inner};
 /// Languages that a PostgreSQL has from the start.
 const OTHER_LANGUAGES: [&str; 1] = ["c"];
 
+/// Languages with crates of their own.
+const PROCEDURAL_LANGUAGES: [&str; 2] = ["plpgsql", "javascript"];
+
 /// `42P13`.
 fn bad(message: impl std::fmt::Display) -> base::Error {
     err!(INVALID_FUNCTION_DEFINITION, "{message}")
@@ -504,7 +507,7 @@ impl Binder<'_> {
             if function.cost == 100.0 {
                 function.cost = 1.0;
             }
-        } else if !matches!(language.as_str(), "sql" | "plpgsql") {
+        } else if language != "sql" && !PROCEDURAL_LANGUAGES.contains(&language.as_str()) {
             base::bail!(UNDEFINED_OBJECT, "language \"{language}\" does not exist");
         }
         if one_item_only {
@@ -720,7 +723,8 @@ impl Binder<'_> {
             return Err(err!(SYNTAX_ERROR, "no inline code specified"));
         };
         let language = language.unwrap_or_else(|| "plpgsql".to_owned());
-        if !matches!(language.as_str(), "sql" | "plpgsql" | "c" | "internal") {
+        let known = PROCEDURAL_LANGUAGES.contains(&language.as_str());
+        if !known && !matches!(language.as_str(), "sql" | "c" | "internal") {
             base::bail!(UNDEFINED_OBJECT, "language \"{language}\" does not exist");
         }
         let body_at = stmt.args.iter().find_map(|node| match &node.node {
