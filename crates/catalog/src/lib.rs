@@ -34,8 +34,8 @@ pub use object::{
     EventTrigger, FamilyFunction, FamilyOperator, ForeignKey, ForeignKeyAction, Function,
     FunctionArg, Identity, Index, IndexColumn, KeyCollation, KeyExpression, Membership, Object,
     OnCommit, Operator, OperatorClass, OperatorFamily, PartitionBound, PartitionKey, Partitioning,
-    Policy, RangeKind, Role, Schema, Sequence, SessionDefaults, Table, TableKind, TableStats,
-    TextSearchConfig, TextSearchDictionary, Trigger, UserType, UserTypeKind, ViewQuery,
+    Policy, RangeKind, Role, Rule, Schema, Sequence, SessionDefaults, Table, TableKind, TableStats,
+    TextSearchConfig, TextSearchDictionary, Trigger, UserType, UserTypeKind, ViewQuery, rule_event,
     trigger_type,
 };
 pub use snapshot::Snapshot;

@@ -12,6 +12,7 @@ mod kinds;
 mod partition;
 mod policy;
 mod role;
+mod rule;
 mod table;
 mod trigger;
 
@@ -22,6 +23,7 @@ pub use kinds::*;
 pub use partition::*;
 pub use policy::*;
 pub use role::*;
+pub use rule::*;
 pub use table::*;
 pub use trigger::*;
 

@@ -55,6 +55,7 @@ pub fn run(
                     | AlterTable::SetOptions(_)
                     | AlterTable::ResetOptions(_)
                     | AlterTable::EnableTrigger { .. }
+                    | AlterTable::EnableRule { .. }
                     | AlterTable::SetDefault { .. }
             )
         })
@@ -175,6 +176,7 @@ fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) ->
         }
         AlterTable::RowSecurity(on) => super::policy::enable(id, Some(*on), None, cx),
         AlterTable::ForceRowSecurity(on) => super::policy::enable(id, None, Some(*on), cx),
+        AlterTable::EnableRule { name, enabled } => super::rule::enable(id, name, *enabled, cx),
         AlterTable::EnableTrigger { which, enabled } => {
             super::trigger::enable(id, which, *enabled, cx)
         }

@@ -118,10 +118,11 @@ fn target(
             })?;
             Ok((found.oid, 0))
         }
-        // A view's own: all others are found before.
+        // That there is one has been looked up before.
         "RULE" => {
             let table = view.expect_table(path, object.schema.as_deref(), &object.name)?;
-            Ok((system::rule_id(table.oid), 0))
+            let own = table.rule(column.unwrap_or_default()).map(|r| r.oid);
+            Ok((own.unwrap_or_else(|| system::rule_id(table.oid)), 0))
         }
         other => Err(base::Error::unsupported(format!("COMMENT ON {other}"))),
     }
@@ -210,6 +211,7 @@ fn check_owner(kind: &str, object: u32, cx: &mut ExecContext<'_>) -> Result<()> 
                     || t.constraints.iter().any(|c| c.oid == object)
                     || t.triggers.iter().any(|c| c.oid == object)
                     || t.policies.iter().any(|c| c.oid == object)
+                    || t.rules.iter().any(|c| c.oid == object)
             };
             if let Some(sequence) = view.sequence(object) {
                 let name = sequence.name.as_str();

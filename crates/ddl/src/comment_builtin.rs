@@ -185,7 +185,7 @@ fn operators(view: &Snapshot, kind: &str, object: &Name, method: &str) -> Result
     Ok(found(class, oid, word, &format!("{method}.{}", object.name)))
 }
 
-/// A table has no rules; a view has one rule, which is its owner's.
+/// A rule on a relation is its owner's: its own, or a view's query.
 fn part_of_table(
     view: &Snapshot,
     path: &[u32],
@@ -197,9 +197,10 @@ fn part_of_table(
     if found.is_none() && system::find(schema, &object.name).is_none() {
         return Err(view.missing_relation(schema, &object.name));
     }
-    if part == "_RETURN"
-        && view.expect_table(path, schema, &object.name).is_ok_and(|t| t.kind == TableKind::View)
-    {
+    let has = |t: &catalog::Table| {
+        part == "_RETURN" && t.kind == TableKind::View || t.rule(part).is_some()
+    };
+    if view.expect_table(path, schema, &object.name).is_ok_and(|t| has(&t)) {
         return Ok(None);
     }
     let table = &object.name;

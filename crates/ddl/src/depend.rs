@@ -40,6 +40,8 @@ pub enum Item {
     Trigger(u32, u32),
     /// A table's policy, by its oid.
     Policy(u32, u32),
+    /// A relation's rule, by its oid.
+    Rule(u32, u32),
     /// A type.
     Type(u32),
     /// A composite type's column, from 1.
@@ -73,6 +75,7 @@ impl Item {
             | Item::Constraint(_, id)
             | Item::Trigger(_, id)
             | Item::Policy(_, id)
+            | Item::Rule(_, id)
             | Item::Default(id, _)
             | Item::Type(id)
             | Item::Attribute(id, _)
@@ -91,6 +94,7 @@ impl Item {
             | Item::Constraint(id, _)
             | Item::Trigger(id, _)
             | Item::Policy(id, _)
+            | Item::Rule(id, _)
             | Item::Default(id, _) => Some(id),
             Item::Index(id) => view.index(id).map(|i| i.table),
             Item::Schema(_)
@@ -172,6 +176,11 @@ pub fn describe(view: &Snapshot, path: &[u32], item: Item) -> String {
             let found = view.table(table).and_then(|t| t.policies.iter().find(|p| p.oid == id));
             let name = found.map_or("", |p| p.name.as_str());
             format!("policy {name} on {}", described_table(view, path, table))
+        }
+        Item::Rule(table, id) => {
+            let found = view.table(table).and_then(|t| t.rules.iter().find(|r| r.oid == id));
+            let name = found.map_or("", |r| r.name.as_str());
+            format!("rule {name} on {}", described_table(view, path, table))
         }
         Item::Type(id) => match view.type_name(path, id) {
             Some(name) => format!("type {name}"),
@@ -340,7 +349,7 @@ fn users(view: &Snapshot, used: &Used, item: Item) -> Vec<(Item, Tie)> {
                 out.extend(parts.map(|t| (Item::Trigger(part.oid, t.oid), Tie::Auto)));
             }
         }
-        Item::Default(..) | Item::Attribute(..) | Item::Policy(..) => {}
+        Item::Default(..) | Item::Attribute(..) | Item::Policy(..) | Item::Rule(..) => {}
     }
     // Newer objects go first.
     out.sort_by_key(|(i, _)| std::cmp::Reverse(i.oid()));
@@ -377,9 +386,10 @@ fn views_using(view: &Snapshot, id: u32, column: Option<u16>, out: &mut Vec<(Ite
     }
 }
 
-/// Policies whose conditions use an object, or one column of it.
+/// Policies and rules that use an object, or one column of it.
 fn policies_using(view: &Snapshot, id: u32, column: Option<u16>, out: &mut Vec<(Item, Tie)>) {
     let all = super::policy::users(view, id, column).into_iter();
+    let all = all.chain(super::rule::users(view, id, column));
     out.extend(all.map(|item| (item, Tie::Normal)));
 }
 
@@ -608,6 +618,7 @@ fn collect(view: &Snapshot, items: &[Item]) -> Vec<Doomed> {
             | Item::Constraint(t, _)
             | Item::Trigger(t, _)
             | Item::Policy(t, _)
+            | Item::Rule(t, _)
             | Item::Default(t, _) => Some(Item::Relation(t)),
             Item::Attribute(t, _) => Some(Item::Type(t)),
             _ => None,
@@ -633,6 +644,7 @@ impl Walk<'_> {
                 | Item::Constraint(t, _)
                 | Item::Trigger(t, _)
                 | Item::Policy(t, _)
+                | Item::Rule(t, _)
                 | Item::Default(t, _) => Some(Item::Relation(t)),
                 Item::Index(i) => self.view.index(i).map(|i| Item::Relation(i.table)),
                 _ => None,
@@ -831,6 +843,7 @@ fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<
         }
         Item::Trigger(table, id) => super::trigger::remove(cx, table, id),
         Item::Policy(table, id) => super::policy::remove(cx, table, id),
+        Item::Rule(table, id) => super::rule::remove(cx, table, id),
         Item::Default(table, n) => {
             let Ok(mut table) = refresh(cx, table) else { return Ok(()) };
             let column = &mut table.columns[usize::from(n) - 1];

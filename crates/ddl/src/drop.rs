@@ -258,7 +258,8 @@ pub fn remove_table(cx: &mut ExecContext<'_>, id: u32, gone: &HashSet<Item>) -> 
     }
     let parts = table.constraints.iter().map(|c| c.oid);
     let parts = parts.chain(table.triggers.iter().map(|t| t.oid));
-    for part in parts.chain(table.policies.iter().map(|p| p.oid)) {
+    let parts = parts.chain(table.policies.iter().map(|p| p.oid));
+    for part in parts.chain(table.rules.iter().map(|r| r.oid)) {
         remove_comments(cx, part)?;
     }
     let view = cx.catalog_tx.view();

@@ -278,6 +278,7 @@ fn parts(view: &Snapshot, table: u32) -> Vec<(u32, u32, i32)> {
     }
     out.extend(t.triggers.iter().map(|c| (class::TRIGGER, c.oid, 0)));
     out.extend(t.policies.iter().map(|c| (class::POLICY, c.oid, 0)));
+    out.extend(t.rules.iter().map(|c| (class::REWRITE, c.oid, 0)));
     out
 }
 
@@ -469,11 +470,17 @@ fn named_objects(utility: &Utility, view: &Snapshot, cx: &ExecContext<'_>) -> Ve
             let found = table.and_then(|t| t.policy(&def.name));
             found.map(|p| p.oid).into_iter().collect()
         }
+        Utility::DropRule(def) => {
+            let table = relation(&def.table).and_then(|id| view.table(id));
+            let found = table.and_then(|t| t.rule(&def.name));
+            found.map(|r| r.oid).into_iter().collect()
+        }
         Utility::Drop { names, .. } => names.iter().filter_map(relation).collect(),
         Utility::AlterTable { table, .. } | Utility::Rename { table, .. } => {
             relation(table).into_iter().collect()
         }
         Utility::SetSchema { object, .. } => relation(object).into_iter().collect(),
+        Utility::CreateRule(def) => relation(&def.table).into_iter().collect(),
         Utility::CreatePolicy(def) => relation(&def.table).into_iter().collect(),
         Utility::RefreshView { name, .. } => relation(name).into_iter().collect(),
         _ => Vec::new(),
@@ -541,7 +548,8 @@ fn commands(
             if let Some(table) = after.table(object).filter(|_| class == class::RELATION) {
                 let parts_before = parts(before, object);
                 for part in parts(&after, table.oid) {
-                    let reported = matches!(part.0, class::TRIGGER | class::POLICY);
+                    let reported =
+                        matches!(part.0, class::TRIGGER | class::POLICY | class::REWRITE);
                     if reported && !new && !parts_before.contains(&part) {
                         add(part.0, part.1, tag);
                     }

@@ -44,6 +44,7 @@ mod relation;
 mod rename;
 mod rewrite;
 mod role;
+mod rule;
 mod sequence;
 mod set_constraints;
 mod set_schema;

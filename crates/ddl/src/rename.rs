@@ -37,6 +37,7 @@ pub fn run(
         ("SCHEMA", None) => schema(&table.name, to, cx),
         ("COLUMN", Some(column)) => rename_column(table, column, to, cx),
         ("POLICY", Some(policy)) => super::policy::rename(table, policy, to, cx),
+        ("RULE", Some(rule)) => super::rule::rename(table, rule, to, cx),
         ("TRIGGER", Some(trigger)) => super::trigger::rename(table, trigger, to, cx),
         ("CONSTRAINT", Some(constraint)) => rename_constraint(table, constraint, to, cx),
         _ => Err(Error::unsupported(format!("ALTER {kind} ... RENAME"))),

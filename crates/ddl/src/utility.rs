@@ -16,8 +16,8 @@ use exec::{copy, explain, rights};
 use crate::{
     alter_table, collation, comment, create_index, create_schema, create_table, create_table_as,
     database, defined, drop, event_trigger, function, inherit, large_object, maintain, policy,
-    rename, role, sequence, set_constraints, set_schema, steps, trigger, truncate, user_types,
-    view,
+    rename, role, rule, sequence, set_constraints, set_schema, steps, trigger, truncate,
+    user_types, view,
 };
 
 /// The executor's way to them.
@@ -56,6 +56,8 @@ fn run(
         Utility::RefreshView { name, concurrently, no_data } => {
             create_table_as::refresh(cx, name, *concurrently, *no_data)?;
         }
+        Utility::CreateRule(def) => rule::create(def, cx)?,
+        Utility::DropRule(def) => rule::drop(def, cx)?,
         Utility::EventTrigger(statement) => event_trigger::run(statement, cx)?,
         Utility::CreatePolicy(def) => policy::create(def, cx)?,
         Utility::AlterPolicy(def) => policy::alter(def, cx)?,

@@ -70,6 +70,7 @@ impl Prepared {
     pub fn returns_rows(&self) -> bool {
         match &self.statement {
             Statement::Query(Plan { node: Node::Modify(modify), .. }) => modify.returning.is_some(),
+            Statement::Query(Plan { node: Node::Rewritten(all), .. }) => all.returns,
             // A CALL has a row only where there are output parameters.
             Statement::Query(_) => self.tag != "CALL" || !self.columns.is_empty(),
             Statement::Utility(_) | Statement::Empty => !self.columns.is_empty(),
@@ -340,6 +341,28 @@ pub struct ScanKey {
     pub operator: Oid,
     /// The value on its right.
     pub value: Expr,
+}
+
+/// The statements that rules have made of one ([`crate::rewrite`]).
+#[derive(Clone)]
+pub struct Rewritten {
+    /// In the order in which they run.
+    pub steps: Vec<RewrittenStep>,
+    /// Whether one of them has the result.
+    pub returns: bool,
+    /// The types of the result's columns.
+    pub types: Vec<Oid>,
+}
+
+/// See [`Rewritten`].
+#[derive(Clone)]
+pub struct RewrittenStep {
+    /// The statement.
+    pub prepared: Arc<Prepared>,
+    /// The number of its rows is the whole's.
+    pub counts: bool,
+    /// Its rows are the whole's.
+    pub returns: bool,
 }
 
 /// A scan of a partitioned table.
@@ -642,6 +665,8 @@ pub enum Node {
     },
     /// INSERT, UPDATE, DELETE.
     Modify(Box<Modify>),
+    /// What rules made of a statement.
+    Rewritten(Box<Rewritten>),
     /// Reads a subplan (WITH) whose rows are kept for all who read it.
     Cte {
         /// Which subplan.

@@ -512,6 +512,9 @@ impl Printer<'_, '_> {
 
     /// A constant, labelled with its type unless its text alone has that type.
     fn constant(&self, value: &Datum, ty: Oid) -> String {
+        if ty == types::oids::UNKNOWN {
+            return if value.is_null() { "NULL".to_owned() } else { self.quoted(value, ty) };
+        }
         if value.is_null() {
             return format!("NULL::{}", self.type_name(ty, -1));
         }

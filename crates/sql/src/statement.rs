@@ -42,6 +42,14 @@ pub(crate) fn prepare(
             prepared.writes |= locking;
             Ok((prepared, lifted))
         }
+        NodeEnum::InsertStmt(_) | NodeEnum::UpdateStmt(_) | NodeEnum::DeleteStmt(_)
+            if crate::rewrite::concerns(&binder, node)? =>
+        {
+            if lift.is_some() {
+                return Err(Error::unsupported("literals of rewritten statements"));
+            }
+            Ok((crate::rewrite::prepare(node, text, declared, cx)?, Vec::new()))
+        }
         NodeEnum::InsertStmt(stmt) => {
             let (change, output) = binder.insert(stmt)?;
             plan_change(binder, change, output, "INSERT")
@@ -157,7 +165,7 @@ pub(crate) fn cursor_query(
     Ok((prepare(query, text, declared, cx, None)?.0, Vec::new()))
 }
 
-fn plan_query(mut binder: Binder<'_>, query: Query) -> Result<(Prepared, Vec<Lifted>)> {
+pub(crate) fn plan_query(mut binder: Binder<'_>, query: Query) -> Result<(Prepared, Vec<Lifted>)> {
     let mut lifted = binder.finish_params()?;
     let columns = query.output.clone();
     let cx = binder.cx;
@@ -172,7 +180,7 @@ fn plan_query(mut binder: Binder<'_>, query: Query) -> Result<(Prepared, Vec<Lif
     Ok((prepared, lifted))
 }
 
-fn plan_change(
+pub(crate) fn plan_change(
     mut binder: Binder<'_>,
     change: Change,
     columns: Vec<OutputColumn>,
@@ -461,6 +469,8 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::CreateTable { .. } => ("CREATE TABLE", true),
         Utility::SetSchema { kind, .. } => (alter_tag(kind), true),
         Utility::CreateView { .. } => ("CREATE VIEW", true),
+        Utility::CreateRule(_) => ("CREATE RULE", true),
+        Utility::DropRule(_) => ("DROP RULE", true),
         Utility::EventTrigger(statement) => (statement.tag(), true),
         Utility::CreatePolicy(_) => ("CREATE POLICY", true),
         Utility::AlterPolicy(_) => ("ALTER POLICY", true),
@@ -545,6 +555,7 @@ fn alter_tag(kind: &str) -> &'static str {
         "SCHEMA" => "ALTER SCHEMA",
         "SEQUENCE" => "ALTER SEQUENCE",
         "POLICY" => "ALTER POLICY",
+        "RULE" => "ALTER RULE",
         "TRIGGER" => "ALTER TRIGGER",
         "VIEW" => "ALTER VIEW",
         "MATERIALIZED VIEW" => "ALTER MATERIALIZED VIEW",

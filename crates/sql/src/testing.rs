@@ -359,6 +359,7 @@ fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
                 .collect();
             format!("lock {}", names.join(", "))
         }
+        Node::Rewritten(all) => format!("{} rewritten statements", all.steps.len()),
         Node::Modify(m) => {
             let returning =
                 m.returning.as_ref().map(|r| format!(" returning {}", list(r))).unwrap_or_default();

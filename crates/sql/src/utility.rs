@@ -13,6 +13,7 @@ use crate::event_trigger::EventTriggerStatement;
 use crate::plan::{Plan, Prepared, Statement};
 use crate::policy::{AlterPolicy, CreatePolicy, DropPolicy};
 use crate::role::{RoleRef, RoleStatement};
+use crate::rule::{CreateRule, DropRule};
 use crate::trigger::{CreateTrigger, DropTrigger, TriggerSelection};
 use crate::type_statement::TypeStatement;
 
@@ -274,6 +275,13 @@ pub enum AlterTable {
     RowSecurity(bool),
     /// FORCE and NO FORCE ROW LEVEL SECURITY.
     ForceRowSecurity(bool),
+    /// ENABLE and DISABLE RULE.
+    EnableRule {
+        /// Its name.
+        name: String,
+        /// What `pg_rewrite.ev_enabled` becomes.
+        enabled: char,
+    },
     /// ENABLE and DISABLE TRIGGER.
     EnableTrigger {
         /// Which.
@@ -619,6 +627,10 @@ pub enum Utility {
     EventTrigger(EventTriggerStatement),
     /// CREATE POLICY.
     CreatePolicy(Box<CreatePolicy>),
+    /// CREATE RULE.
+    CreateRule(Box<CreateRule>),
+    /// DROP RULE.
+    DropRule(DropRule),
     /// ALTER POLICY.
     AlterPolicy(Box<AlterPolicy>),
     /// DROP POLICY.

@@ -6,6 +6,7 @@
 //! printing, in the catalog of `naming`: so a query bound before a rename and printed after it
 //! follows the rename ([`renamed`]).
 
+pub(crate) mod actions;
 mod calls;
 
 use std::cell::RefCell;
@@ -51,6 +52,7 @@ pub fn print(cx: &PrepareContext<'_>, view: &catalog::Table, pretty: bool) -> Re
             pretty,
             bare: false,
             frames: RefCell::default(),
+            rows: false,
             selects: selects_of(select),
         };
         printer.statement(select, Some(&names))
@@ -123,6 +125,8 @@ pub(crate) struct Printer<'p, 'b> {
     bare: bool,
     /// Levels around what is being printed, outermost first, with the indentation of each.
     frames: RefCell<Vec<Frame>>,
+    /// Whole rows of FROM items are printed as such.
+    rows: bool,
     /// All SELECTs inside, by address.
     selects: HashMap<usize, &'p pb::SelectStmt>,
 }
@@ -153,6 +157,7 @@ impl<'p, 'b> Printer<'p, 'b> {
             pretty: false,
             bare: false,
             frames: RefCell::default(),
+            rows: false,
             selects: selects_of(root),
         }
     }
@@ -224,10 +229,10 @@ impl<'p, 'b> Printer<'p, 'b> {
             }
             out.push("(");
             out.keyword("", 0, 0, 0);
-            let Some(NodeEnum::SelectStmt(select)) = inner(&cte.ctequery) else {
-                return Err(Error::unsupported("a view with a data-modifying WITH"));
+            let Some(query) = inner(&cte.ctequery) else {
+                return Err(Error::internal("a WITH query without a statement"));
             };
-            let text = self.query(select, None, out.indent)?;
+            let text = self.changing(query, out.indent)?;
             out.push(&text);
             out.keyword("", 0, 0, 0);
             out.push(")");
@@ -475,9 +480,13 @@ impl<'p, 'b> Printer<'p, 'b> {
     }
 
     fn from(&self, stmt: &pb::SelectStmt, out: &mut Out) -> Result<()> {
-        for (n, node) in stmt.from_clause.iter().enumerate() {
+        self.from_list(" FROM ", &stmt.from_clause, out)
+    }
+
+    fn from_list(&self, word: &str, nodes: &[pb::Node], out: &mut Out) -> Result<()> {
+        for (n, node) in nodes.iter().enumerate() {
             if n == 0 {
-                out.keyword(" FROM ", -STD, STD, 2);
+                out.keyword(word, -STD, STD, 2);
                 self.from_item(node, out)?;
                 continue;
             }
@@ -1054,6 +1063,26 @@ impl Names for Here<'_, '_, '_> {
             (None, Some(window)) => Some(self.window_call(&window)),
             (None, None) => None,
         }
+    }
+
+    fn whole(&self, fields: &[Expr]) -> Option<String> {
+        if !self.printer.rows {
+            return None;
+        }
+        let frames = self.printer.frames.borrow();
+        let same = |item: &crate::bind::scope::NsItem| {
+            let pairs = item.columns.iter().zip(fields);
+            item.columns.len() == fields.len()
+                && pairs.into_iter().all(|(c, f)| crate::walk::same(&c.expr, f))
+        };
+        for frame in frames.iter().rev() {
+            let found = frame.select.items.iter().find(|item| item.name.is_some() && same(item));
+            if let Some(name) = found.and_then(|item| item.name.as_deref()) {
+                let shown = frame.names.iter().find(|(n, _)| n == name).map_or(name, |(_, s)| s);
+                return Some(format!("{}.*", quote_ident(shown)));
+            }
+        }
+        None
     }
 
     fn subquery(&self, subquery: &SubqueryExpr) -> Option<String> {

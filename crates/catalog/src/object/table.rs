@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Id, Known, PartitionBound, Partitioning, Policy, Trigger};
+use super::{Id, Known, PartitionBound, Partitioning, Policy, Rule, Trigger};
 
 /// What kind of relation a [`Table`] is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +89,9 @@ pub struct Table {
     /// Its policies, in the order of their names.
     #[serde(default)]
     pub policies: Vec<Policy>,
+    /// Its rules, in the order of their names: that in which they apply.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
     /// PARTITION BY: it has no rows but those of its partitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partitioning: Option<Box<Partitioning>>,

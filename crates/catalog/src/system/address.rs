@@ -64,7 +64,11 @@ impl Names<'_> {
             class::TYPE => self.type_identity(id),
             class::CONSTRAINT => self.constraint_identity(id),
             class::DEFAULT => self.default_identity(id),
-            class::REWRITE => self.rule_identity(id),
+            class::REWRITE => self.rule_identity(id).or_else(|| {
+                self.part_identity("rule", id, |t, id| {
+                    t.rules.iter().find(|one| one.oid == id).map(|one| one.name.clone())
+                })
+            }),
             class::TRIGGER => self.part_identity("trigger", id, |t, id| {
                 t.triggers.iter().find(|one| one.oid == id).map(|one| one.name.clone())
             }),

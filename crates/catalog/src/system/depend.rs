@@ -106,6 +106,11 @@ impl Ties<'_, '_> {
             self.add(from, own, 'a');
             self.add_uses(from, policy.uses.iter().copied());
         }
+        for rule in &t.rules {
+            let from = (class::REWRITE, rule.oid, 0);
+            self.add(from, own, 'a');
+            self.add_uses(from, rule.uses.iter().copied());
+        }
         if let Some(query) = &t.query {
             let rule = (class::REWRITE, super::relations::rule_id(t.oid), 0);
             self.add(rule, own, 'i');

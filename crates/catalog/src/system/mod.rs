@@ -211,6 +211,7 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
         "pg_partitioned_table" => partitions::pg_partitioned_table,
         "pg_policy" => policies::pg_policy,
         "pg_policies" => policies::pg_policies,
+        "pg_rules" => relations::pg_rules,
         "pg_event_trigger" => triggers::pg_event_trigger,
         "pg_event_trigger_ddl_commands()" | "pg_event_trigger_dropped_objects()" => {
             triggers::of_events

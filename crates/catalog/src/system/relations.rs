@@ -72,7 +72,7 @@ fn table_class(cx: &SystemCx<'_>, t: &Table) -> Vec<Datum> {
         .set("reltuples", rows)
         .set("relallvisible", visible)
         .set("relhasindex", !t.indexes.is_empty())
-        .set("relhasrules", t.query.is_some())
+        .set("relhasrules", t.query.is_some() || !t.rules.is_empty())
         .set("relispopulated", t.query.as_ref().is_none_or(|q| !q.unpopulated))
         .set(
             "relkind",
@@ -346,7 +346,36 @@ pub(super) fn pg_rewrite(cx: &SystemCx<'_>) -> Rows {
     };
     let system = super::tables().iter().filter(|t| t.is_view).map(|t| one(t.oid.0));
     let own = cx.catalog.tables().filter(|t| t.query.is_some()).map(|t| one(t.oid));
-    Ok(system.chain(own).collect())
+    let rules = cx.catalog.tables().flat_map(|t| t.rules.iter().map(move |r| (t.oid, r)));
+    let rules = rules.map(|(table, rule)| {
+        let condition = rule.condition.as_deref().unwrap_or("<>");
+        row(PG_CATALOG, "pg_rewrite")
+            .set("oid", oid(rule.oid))
+            .set("rulename", rule.name.as_str())
+            .set("ev_class", oid(table))
+            .set("ev_qual", condition)
+            .set("ev_action", rule.actions.join("; ").as_str())
+            .set("ev_type", rule.event)
+            .set("ev_enabled", rule.enabled)
+            .set("is_instead", rule.instead)
+            .done()
+    });
+    Ok(system.chain(own).chain(rules).collect())
+}
+
+/// The definitions are the rules' oids; the executor prints them.
+pub(super) fn pg_rules(cx: &SystemCx<'_>) -> Rows {
+    let all = cx.catalog.tables().flat_map(|t| t.rules.iter().map(move |r| (t, r)));
+    Ok(all
+        .map(|(table, rule)| {
+            row(PG_CATALOG, "pg_rules")
+                .set("schemaname", super::views::schema_name(cx, table.schema))
+                .set("tablename", table.name.as_str())
+                .set("rulename", rule.name.as_str())
+                .set("definition", rule.oid.to_string().as_str())
+                .done()
+        })
+        .collect())
 }
 
 pub(super) fn pg_attrdef(cx: &SystemCx<'_>) -> Rows {

@@ -37,7 +37,7 @@ pub(super) fn pg_tables(cx: &SystemCx<'_>) -> Rows {
             .set("tablename", t.name.as_str())
             .set("tableowner", role_name(cx, t.owner))
             .set("hasindexes", !t.indexes.is_empty())
-            .set("hasrules", false)
+            .set("hasrules", !t.rules.is_empty())
             .set("rowsecurity", t.row_security)
             .set("hastriggers", t.has_triggers())
             .done()

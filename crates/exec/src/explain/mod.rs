@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use base::Result;
 use base::settings::{SETTINGS, SettingDef, SettingId, Settings, setting};
+use sql::plan::Node;
 use sql::utility::{ExplainFormat, ExplainOptions, Utility};
 use sql::{Plan, Prepared, Statement};
 use types::{Batch, Datum};
@@ -93,6 +94,9 @@ pub fn run(
     cx: &mut ExecContext<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<Outcome> {
+    if let Statement::Query(Plan { node: Node::Rewritten(all), .. }) = &statement.statement {
+        return run_steps(all, planning, options, cx, sink);
+    }
     let Some((plan, prepared)) = inner(statement) else {
         sink.row(&[Datum::Text("Utility statements have no plan structure".into())])?;
         return Ok(Outcome { rows: 1, tag: None });
@@ -130,6 +134,32 @@ pub fn run(
         sink.row(&[Datum::Text(line.as_str().into())])?;
     }
     Ok(Outcome { rows: lines.len() as u64, tag: None })
+}
+
+/// EXPLAIN of the statements that rules have made of one.
+fn run_steps(
+    all: &sql::plan::Rewritten,
+    planning: Duration,
+    options: &ExplainOptions,
+    cx: &mut ExecContext<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<Outcome> {
+    let mut rows = 0;
+    let (params, first) = (cx.params, cx.snapshot);
+    for (n, step) in all.steps.iter().enumerate() {
+        let mut snapshot = first;
+        if n > 0 {
+            sink.row(&[Datum::Text("".into())])?;
+            rows += 1;
+            if options.analyze {
+                cx.tx.next_command();
+                snapshot.command = cx.tx.command();
+            }
+        }
+        let mut inner = ExecContext { snapshot, params, ..cx.inner() };
+        rows += run(&step.prepared, planning, options, &mut inner, sink)?.rows;
+    }
+    Ok(Outcome { rows, tag: None })
 }
 
 /// What a session has set of that by which plans are chosen.

@@ -53,6 +53,7 @@ pub mod partition_scan;
 mod project;
 mod project_set;
 mod recursive;
+mod rewritten;
 mod sample_scan;
 mod seq_scan;
 mod set_op;
@@ -320,6 +321,7 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
             Box::new(lock_rows::LockRows::new(input, targets, run)?)
         }
         Node::Modify(modify) => Box::new(ModifyOp::new(modify, run)?),
+        Node::Rewritten(_) => Box::new(rewritten::Rewritten::default()),
         Node::Cte { .. } => Box::new(cte::Cte::default()),
         Node::RecursiveUnion { base, step, .. } => {
             let (base, step) = (build(base, run)?, build(step, run)?);

@@ -196,6 +196,14 @@ fn trigger_definition(id: u32, pretty: bool, run: &mut Run<'_, '_>) -> Result<Da
     Ok(text(catalog::definition::trigger(&view, path, parts, when.as_deref(), pretty)))
 }
 
+/// A rule as `CREATE RULE` makes it.
+pub(super) fn rule(id: u32, pretty: bool, run: &mut Run<'_, '_>) -> Option<String> {
+    let view = run.cx.catalog_tx.view();
+    let (table, rule) =
+        view.tables().find_map(|t| Some((t, t.rules.iter().find(|r| r.oid == id)?)))?;
+    with_context(run.cx, |cx| sql::rule::print(cx, table, rule, pretty)).ok()
+}
+
 /// A view's query as PostgreSQL prints it; by oid or name.
 fn view_definition(args: &[Datum], run: &mut Run<'_, '_>) -> Result<Datum> {
     let id = match args.first() {
@@ -231,6 +239,14 @@ pub fn print_definition(table: &str, row: &mut [Datum], run: &mut Run<'_, '_>) {
     }
     if table == "pg_policies" {
         print_policy(row, run);
+        return;
+    }
+    if table == "pg_rules" {
+        if let Some(Datum::Text(id)) = row.get(3)
+            && let Some(printed) = id.parse().ok().and_then(|id| rule(id, false, run))
+        {
+            row[3] = text(printed);
+        }
         return;
     }
     // Where the schema, the name and the text are.

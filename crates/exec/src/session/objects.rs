@@ -120,7 +120,13 @@ pub fn call(
                 None => Datum::Null,
             }
         }
-        "pg_get_ruledef" => rule_definition(&view, id, run),
+        "pg_get_ruledef" => {
+            let pretty = matches!(args.get(1), Some(Datum::Bool(true)));
+            match super::definition::rule(id, pretty, run) {
+                Some(own) => text(own),
+                None => rule_definition(&view, id, pretty, run),
+            }
+        }
         "pg_settings_get_flags" => match base::settings::SettingId::find(text_at(args, 0)) {
             Some(_) => Datum::array(oids::TEXT, Vec::new()),
             None => Datum::Null,
@@ -366,13 +372,13 @@ fn column_property(index: &catalog::Index, at: usize, property: &str) -> Datum {
 }
 
 /// `CREATE RULE "_RETURN" …` of a view.
-fn rule_definition(view: &Snapshot, id: u32, run: &mut Run<'_, '_>) -> Datum {
+fn rule_definition(view: &Snapshot, id: u32, pretty: bool, run: &mut Run<'_, '_>) -> Datum {
     let is = |t: &&Arc<catalog::Table>| t.query.is_some() && catalog::system::rule_id(t.oid) == id;
     let own = view.tables().find(is).cloned();
     let (relation, query) = match own {
         Some(table) => {
             let printed =
-                crate::spi::with_context(run.cx, |cx| sql::view::print(cx, &table, false));
+                crate::spi::with_context(run.cx, |cx| sql::view::print(cx, &table, pretty));
             let Ok(query) = printed else { return Datum::Null };
             (table.oid, format!("{query};"))
         }

@@ -15,7 +15,9 @@ use crate::log;
 /// The least setting of `log_statement` that logs the statement.
 fn class(prepared: &Prepared) -> LogStatement {
     match &prepared.statement {
-        Statement::Query(plan) if matches!(plan.node, Node::Modify(_)) => LogStatement::Mod,
+        Statement::Query(plan) if matches!(plan.node, Node::Modify(_) | Node::Rewritten(_)) => {
+            LogStatement::Mod
+        }
         Statement::Query(_) | Statement::Empty => LogStatement::All,
         Statement::Utility(utility) => match utility {
             Utility::CopyFrom { .. } | Utility::Truncate { .. } => LogStatement::Mod,

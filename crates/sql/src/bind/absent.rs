@@ -1,4 +1,4 @@
-//! DROP of objects of kinds that the server does not have (rules, extensions, …): there is
+//! DROP of objects of kinds that the server does not have (extensions, …): there is
 //! no such object, and that is the answer. What is always there can't be dropped: `0A000`.
 
 use base::{Error, Result, SqlState, err, sqlstate};
@@ -28,7 +28,6 @@ fn kind(kind: T) -> Option<(&'static str, &'static str)> {
         T::ObjectStatisticExt => ("DROP STATISTICS", "statistics object"),
         T::ObjectTsconfiguration => ("DROP TEXT SEARCH CONFIGURATION", "text search configuration"),
         T::ObjectTsdictionary => ("DROP TEXT SEARCH DICTIONARY", "text search dictionary"),
-        T::ObjectRule => ("DROP RULE", "rule"),
         _ => return None,
     })
 }
@@ -40,7 +39,7 @@ impl Binder<'_> {
         let Some((tag, noun)) = kind(of) else { return Ok(None) };
         let mut notices = Vec::with_capacity(stmt.objects.len());
         for node in &stmt.objects {
-            let (code, missing) = self.absent(of, noun, node, stmt.missing_ok)?;
+            let (code, missing) = Self::absent(of, noun, node)?;
             if !stmt.missing_ok {
                 return Err(Error::new(code, missing));
             }
@@ -49,47 +48,17 @@ impl Binder<'_> {
         Ok(Some(Utility::Nothing { tag, notices }))
     }
 
-    /// How it is said that an object is not there. `lenient`: in a notice.
-    fn absent(
-        &self,
-        of: T,
-        noun: &str,
-        node: &pb::Node,
-        lenient: bool,
-    ) -> Result<(SqlState, String)> {
+    /// How it is said that an object is not there.
+    fn absent(of: T, noun: &str, node: &pb::Node) -> Result<(SqlState, String)> {
         let names = match &node.node {
             Some(NodeEnum::List(list)) => ast::owned_strings(&list.items),
             _ => vec![ast::string(node).to_owned()],
         };
-        if of == T::ObjectRule
-            && let [table @ .., name] = &names[..]
-        {
-            return Ok(self.absent_of_table(of, noun, table, name, lenient));
-        }
         let name = names.join(".");
         let there = ALWAYS_THERE.iter().find(|(kind, _)| *kind == of);
         if there.is_some_and(|(_, names)| names.contains(&name.as_str())) {
             return Err(Error::unsupported(format_args!("DROP of {noun} {name}")));
         }
         Ok((sqlstate::UNDEFINED_OBJECT, format!("{noun} \"{name}\" does not exist")))
-    }
-
-    fn absent_of_table(
-        &self,
-        of: T,
-        noun: &str,
-        table: &[String],
-        name: &str,
-        lenient: bool,
-    ) -> (SqlState, String) {
-        let parts: Vec<&str> = table.iter().map(String::as_str).collect();
-        let (schema, relation) = ast::qualified(&parts);
-        if self.find_relation(schema, relation).is_none() {
-            let missing = self.cx.catalog.missing_relation(schema, relation);
-            return (sqlstate::UNDEFINED_TABLE, missing.message().to_owned());
-        }
-        let class = if lenient || of == T::ObjectRule { "relation" } else { "table" };
-        let text = format!("{noun} \"{name}\" for {class} \"{relation}\" does not exist");
-        (sqlstate::UNDEFINED_OBJECT, text)
     }
 }

@@ -227,6 +227,10 @@ impl Binder<'_> {
             T::AtDisableTrigAll => enable('D', TriggerSelection::All),
             T::AtEnableTrigUser => enable('O', TriggerSelection::User),
             T::AtDisableTrigUser => enable('D', TriggerSelection::User),
+            T::AtEnableRule => rule('O', column),
+            T::AtEnableAlwaysRule => rule('A', column),
+            T::AtEnableReplicaRule => rule('R', column),
+            T::AtDisableRule => rule('D', column),
             T::AtEnableRowSecurity => AlterTable::RowSecurity(true),
             T::AtDisableRowSecurity => AlterTable::RowSecurity(false),
             T::AtForceRowSecurity => AlterTable::ForceRowSecurity(true),
@@ -319,7 +323,7 @@ impl Binder<'_> {
         } else {
             self.name_of_range(&stmt.relation)?
         };
-        let part = matches!(kind, "COLUMN" | "CONSTRAINT" | "POLICY" | "TRIGGER")
+        let part = matches!(kind, "COLUMN" | "CONSTRAINT" | "POLICY" | "RULE" | "TRIGGER")
             .then(|| stmt.subname.clone());
         Ok(Utility::Rename {
             kind,
@@ -388,6 +392,11 @@ impl Binder<'_> {
 /// ENABLE and DISABLE TRIGGER.
 fn enable(enabled: char, which: TriggerSelection) -> AlterTable {
     AlterTable::EnableTrigger { which, enabled }
+}
+
+/// ENABLE and DISABLE RULE.
+fn rule(enabled: char, name: String) -> AlterTable {
+    AlterTable::EnableRule { name, enabled }
 }
 
 /// REPLICA IDENTITY USING INDEX.

@@ -21,6 +21,7 @@ impl Binder<'_> {
         target: &TableRel,
         item: &NsItem,
         through: Option<&Through>,
+        others: &[NsItem],
     ) -> Result<Conflict> {
         let updates = clause.action == pb::OnConflictAction::OnconflictUpdate as i32;
         let arbiters = match &clause.infer {
@@ -47,6 +48,7 @@ impl Binder<'_> {
             other.columns = self.excluded_columns(through, &excluded);
         }
         scope.items = vec![item.clone(), other];
+        scope.items.extend_from_slice(others);
         let set = match through {
             Some(through) => {
                 let list = self.view_assignments(through, &clause.target_list)?;

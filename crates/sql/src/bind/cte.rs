@@ -182,6 +182,7 @@ impl Binder<'_> {
             )
             .at(self.at(cte.location)));
         }
+        crate::rewrite::refuse_in_with(self, node)?;
         let (change, output) = match node {
             NodeEnum::InsertStmt(stmt) => self.insert(stmt)?,
             NodeEnum::UpdateStmt(stmt) => self.update(stmt)?,

@@ -895,6 +895,7 @@ pub(crate) fn object_kind(kind: i32) -> Option<(&'static str, bool)> {
         T::ObjectColumn => ("COLUMN", true),
         T::ObjectTrigger => ("TRIGGER", true),
         T::ObjectPolicy => ("POLICY", true),
+        T::ObjectRule => ("RULE", true),
         T::ObjectTabconstraint => ("CONSTRAINT", true),
         T::ObjectDatabase => ("DATABASE", false),
         T::ObjectRole => ("ROLE", false),

@@ -18,12 +18,14 @@ use crate::walk;
 use super::from::join;
 use super::instead::Instead;
 use super::policy::command;
+use super::record::Part;
+use super::rule::{Applied, Returned};
 use super::scope::{NsItem, Place};
 use super::select::{TargetEntry, filter};
 use super::{Binder, Scope, ast, inner};
 
 /// How many columns an INSERT gives values at most, as far as its syntax says.
-fn given_width(stmt: &pb::InsertStmt) -> usize {
+pub(crate) fn given_width(stmt: &pb::InsertStmt) -> usize {
     match inner(&stmt.select_stmt) {
         None => 0,
         Some(NodeEnum::SelectStmt(select)) if is_plain_values(select) => {
@@ -39,7 +41,7 @@ fn given_width(stmt: &pb::InsertStmt) -> usize {
 /// A bound change with the columns that RETURNING gives.
 pub(crate) type BoundChange = (Change, Vec<OutputColumn>);
 
-impl Binder<'_> {
+impl<'a> Binder<'a> {
     pub(crate) fn target_table(
         &mut self,
         range: &Option<pb::RangeVar>,
@@ -73,6 +75,8 @@ impl Binder<'_> {
 
     /// INSERT.
     pub(crate) fn insert(&mut self, stmt: &pb::InsertStmt) -> Result<BoundChange> {
+        let (applied, excepted) = (self.applied.take(), std::mem::take(&mut self.excepted));
+        let returned = std::mem::take(&mut self.returned);
         let names = self.cte_names.len();
         if let Some(with) = &stmt.with_clause {
             self.with_clause(with, None, self.queries == 0)?;
@@ -111,36 +115,86 @@ impl Binder<'_> {
             let all = self.view_column_defaults(through)?.into_iter();
             self.shown_defaults = all.map(|(n, sql)| (table.oid, n, sql)).collect();
         }
-        let input = match inner(&stmt.select_stmt) {
-            None => self.default_row(&table)?,
-            Some(NodeEnum::SelectStmt(select)) if is_plain_values(select) => {
-                self.insert_values(&table, &columns, !stmt.cols.is_empty(), select, &stmt.cols)?
-            }
-            Some(NodeEnum::SelectStmt(select)) => {
-                self.insert_select(&table, &columns, !stmt.cols.is_empty(), select, &stmt.cols)?
-            }
-            Some(_) => return Err(base::Error::unsupported("this INSERT source")),
-        };
+        let known = applied.as_ref().map_or_else(Vec::new, |a| a.items.clone());
+        let mut input = self.insert_input(stmt, &table, &columns, applied)?;
         self.shown_defaults.clear();
+        self.note_change(stmt, |change| {
+            change.target = table.oid;
+            change.columns.clone_from(&columns);
+            if !stmt.cols.is_empty() || columns.len() > given_width(stmt) {
+                change.columns.truncate(given_width(stmt));
+            }
+        });
+        self.except_inserted(&mut input, &target, through.as_ref(), &excepted)?;
         let conflict = match &stmt.on_conflict_clause {
-            Some(clause) => Some(self.conflict(clause, &target, &item, through.as_ref())?),
+            Some(clause) => {
+                Some(self.conflict(clause, &target, &item, through.as_ref(), &known)?)
+            }
             None => None,
         };
+        if let Some(update) = conflict.as_ref().and_then(|c| c.update.as_ref()) {
+            let (own, mut other) = (item.clone(), self.item_of(&update.excluded));
+            other.table = None;
+            self.note_change(stmt, |change| {
+                let (set, conditions) = (update.set.clone(), update.conditions.clone());
+                change.conflict = Some((vec![own, other], set, conditions));
+            });
+        }
         let mut checks = RowRules { options, ..self.checks(&target)? };
         let mut items = vec![item];
+        items.extend(known);
         if let Some(update) = conflict.as_ref().and_then(|c| c.update.as_ref()) {
             // RETURNING knows of it, but may not use it.
             let mut excluded = self.item_of(&update.excluded);
             (excluded.rel_visible, excluded.cols_visible) = (false, false);
             items.push(excluded);
         }
-        let (returning, output) = self.returning(&stmt.returning_clause, items, true)?;
+        self.note_change(stmt, |change| change.items.clone_from(&items));
+        let (returning, output) = self.returning(&stmt.returning_clause, items, true, returned)?;
+        self.note_returning(stmt, &returning, &output);
         let updates = conflict.as_ref().is_some_and(|c| c.update.is_some());
         checks.policies = self.written_rules(&target, command::INSERT, updates)?;
         self.cte_names.truncate(names);
         let action = ChangeAction::Insert { input, conflict };
         let children = Vec::new();
         Ok((Change { table: target, action, returning, checks, children }, output))
+    }
+
+    /// The rows of an INSERT, complete.
+    pub(crate) fn insert_input(
+        &mut self,
+        stmt: &pb::InsertStmt,
+        table: &Table,
+        columns: &[u16],
+        applied: Option<Applied>,
+    ) -> Result<Input> {
+        let listed = !stmt.cols.is_empty();
+        match inner(&stmt.select_stmt) {
+            None => {
+                let row = self.default_row(table)?;
+                self.rows_input(table, vec![row], applied.and_then(|a| a.rel))
+            }
+            Some(NodeEnum::SelectStmt(select)) if is_plain_values(select) => {
+                self.insert_values(table, (columns, listed), select, &stmt.cols, applied)
+            }
+            Some(NodeEnum::SelectStmt(select)) => {
+                self.applied = applied;
+                self.insert_select(table, columns, listed, select, &stmt.cols)
+            }
+            Some(_) => Err(base::Error::unsupported("this INSERT source")),
+        }
+    }
+
+    /// Notes RETURNING.
+    fn note_returning<T>(
+        &mut self,
+        stmt: &T,
+        returning: &Option<Vec<Expr>>,
+        output: &[OutputColumn],
+    ) {
+        let exprs = returning.iter().flatten().cloned();
+        let list = output.iter().map(|c| c.name.clone()).zip(exprs).collect();
+        self.note_change(stmt, |change| change.returning = list);
     }
 
     /// The columns that are given values, from 1.
@@ -177,15 +231,38 @@ impl Binder<'_> {
             .at(position)
     }
 
-    fn default_row(&mut self, table: &Table) -> Result<Input> {
+    fn default_row(&mut self, table: &Table) -> Result<Vec<Expr>> {
         let mut row = Vec::with_capacity(table.columns.len());
         for n in 1..=table.columns.len() as u16 {
             row.push(self.column_default(table, n)?);
         }
-        self.rows_input(table, vec![row])
+        Ok(row)
     }
 
-    fn rows_input(&mut self, table: &Table, rows: Vec<Vec<Expr>>) -> Result<Input> {
+    /// `around`: rows whose columns the expressions may use.
+    fn rows_input(
+        &mut self,
+        table: &Table,
+        rows: Vec<Vec<Expr>>,
+        around: Option<Rel>,
+    ) -> Result<Input> {
+        if let Some(around) = around {
+            let mut cols = Vec::with_capacity(table.columns.len());
+            for column in &table.columns {
+                cols.push(self.new_var(&column.name, Oid(column.ty), column.typmod)?);
+            }
+            let rel = match <[_; 1]>::try_from(rows) {
+                Ok([row]) => {
+                    let exprs = cols.iter().copied().zip(row).collect();
+                    Rel::Project { input: Box::new(around), exprs, set: false }
+                }
+                Err(rows) => {
+                    let values = Rel::Values { cols: cols.clone(), rows };
+                    join(JoinKind::Inner, around, values, Vec::new())
+                }
+            };
+            return Ok(Input { rel, cols });
+        }
         let mut cols = Vec::with_capacity(table.columns.len());
         for column in &table.columns {
             cols.push(self.new_var(&column.name, Oid(column.ty), column.typmod)?);
@@ -226,13 +303,17 @@ impl Binder<'_> {
     fn insert_values(
         &mut self,
         table: &Table,
-        columns: &[u16],
-        listed: bool,
+        (columns, listed): (&[u16], bool),
         select: &pb::SelectStmt,
         cols: &[pb::Node],
+        applied: Option<Applied>,
     ) -> Result<Input> {
-        let scope = Scope::new(None);
+        let mut scope = Scope::new(None);
         scope.place.set(Place::Values);
+        let around = applied.and_then(|applied| {
+            scope.items.extend(applied.items);
+            applied.rel
+        });
         let mut defaults: Option<Vec<Expr>> = None;
         let mut rows = Vec::with_capacity(select.values_lists.len());
         let first_width = select.values_lists.first().map_or(0, |l| ast::list(l).len());
@@ -248,6 +329,7 @@ impl Binder<'_> {
                 items.get(n).map_or(-1, ast::location_of)
             })?;
             let mut row = self.default_template(table, columns, items.len(), &mut defaults)?;
+            let mut written = Vec::new();
             for (at, (node, number)) in items.iter().zip(columns).enumerate() {
                 let column = &table.columns[usize::from(*number) - 1];
                 row[usize::from(*number) - 1] =
@@ -266,10 +348,14 @@ impl Binder<'_> {
                         }
                         self.assign(e, Oid(column.ty), column.typmod, &column.name, position)?
                     };
+                if self.record.is_some() {
+                    written.push(row[usize::from(*number) - 1].clone());
+                }
             }
+            self.note(select, Part::Row(rows.len()), &written);
             rows.push(row);
         }
-        self.rows_input(table, rows)
+        self.rows_input(table, rows, around)
     }
 
     /// A row of defaults where no value is given, NULLs elsewhere.
@@ -450,8 +536,12 @@ impl Binder<'_> {
         clause: &Option<pb::ReturningClause>,
         items: Vec<NsItem>,
         inserts: bool,
+        returned: Vec<Returned<'a>>,
     ) -> Result<(Option<Vec<Expr>>, Vec<OutputColumn>)> {
         let Some(clause) = clause else { return Ok((None, Vec::new())) };
+        if returned.iter().any(|one| one.clause.is_none()) {
+            return Ok((None, Vec::new()));
+        }
         let mut scope = Scope::new(None);
         scope.items = items;
         let mut targets: Vec<TargetEntry> =
@@ -465,6 +555,9 @@ impl Binder<'_> {
             return Err(
                 err!(SYNTAX_ERROR, "RETURNING must have at least one column").at(self.at(at))
             );
+        }
+        for one in returned {
+            targets = self.returned_targets(one, targets)?;
         }
         let output = self.describe_targets(&targets)?;
         let table = scope.items.first().and_then(|i| i.table.clone());
@@ -514,6 +607,8 @@ impl Binder<'_> {
 
     /// UPDATE.
     pub(crate) fn update(&mut self, stmt: &pb::UpdateStmt) -> Result<BoundChange> {
+        let excepted = std::mem::take(&mut self.excepted);
+        let returned = std::mem::take(&mut self.returned);
         let names = self.cte_names.len();
         if let Some(with) = &stmt.with_clause {
             self.with_clause(with, None, self.queries == 0)?;
@@ -537,10 +632,23 @@ impl Binder<'_> {
         )?;
         let assignments = assignments.as_ref().unwrap_or(&stmt.target_list);
         let set = self.set_list(&scope, &target, assignments)?;
+        let but = self.exceptions(&scope, &target, &set, &excepted)?;
+        if !but.is_empty() {
+            rel = filter(rel, but.clone());
+            recheck.extend(but);
+        }
+        self.note_change(stmt, |change| {
+            change.target = target.table.oid;
+            change.items.clone_from(&scope.items);
+            change.set.clone_from(&set);
+            change.conditions.clone_from(&recheck);
+        });
         let written: Vec<u16> = set.iter().map(|(n, _)| *n).collect();
         self.need_change_through(&levels, &target, privilege::UPDATE, &written);
         let checks = RowRules { options, ..self.checks(&target)? };
-        let (returning, output) = self.returning(&stmt.returning_clause, scope.items, false)?;
+        let (returning, output) =
+            self.returning(&stmt.returning_clause, scope.items, false, returned)?;
+        self.note_returning(stmt, &returning, &output);
         self.guard_changed(&mut rel, &mut recheck, &target, command::UPDATE)?;
         let policies = self.written_rules(&target, command::UPDATE, false)?;
         let checks = RowRules { policies, ..checks };
@@ -552,6 +660,8 @@ impl Binder<'_> {
 
     /// DELETE.
     pub(crate) fn delete(&mut self, stmt: &pb::DeleteStmt) -> Result<BoundChange> {
+        let excepted = std::mem::take(&mut self.excepted);
+        let returned = std::mem::take(&mut self.returned);
         let names = self.cte_names.len();
         if let Some(with) = &stmt.with_clause {
             self.with_clause(with, None, self.queries == 0)?;
@@ -568,8 +678,20 @@ impl Binder<'_> {
             &stmt.using_clause,
             &stmt.where_clause,
         )?;
+        let but = self.exceptions(&scope, &target, &[], &excepted)?;
+        if !but.is_empty() {
+            rel = filter(rel, but.clone());
+            recheck.extend(but);
+        }
+        self.note_change(stmt, |change| {
+            change.target = target.table.oid;
+            change.items.clone_from(&scope.items);
+            change.conditions.clone_from(&recheck);
+        });
         self.need_change_through(&levels, &target, privilege::DELETE, &[]);
-        let (returning, output) = self.returning(&stmt.returning_clause, scope.items, false)?;
+        let (returning, output) =
+            self.returning(&stmt.returning_clause, scope.items, false, returned)?;
+        self.note_returning(stmt, &returning, &output);
         self.guard_changed(&mut rel, &mut recheck, &target, command::DELETE)?;
         self.cte_names.truncate(names);
         let children = self.child_targets(&target, None)?;
@@ -616,13 +738,14 @@ impl Binder<'_> {
     }
 
     /// The rows to change: the table, joined with FROM or USING, under WHERE.
-    fn changed_rows(
+    pub(crate) fn changed_rows(
         &mut self,
         (through, instead): (Option<super::through::Through>, Option<Instead>),
         range: &Option<pb::RangeVar>,
         others: &[pb::Node],
         condition: &Option<Box<pb::Node>>,
     ) -> Result<(Rel, Vec<Expr>, TableRel, Scope<'static>)> {
+        let applied = self.applied.take();
         let mut scope = Scope::new(None);
         let cursor = super::current::cursor_of(condition);
         let (mut target_rows, mut barrier) = (None, false);
@@ -657,6 +780,13 @@ impl Binder<'_> {
         let mut whole = target_rows.unwrap_or_else(|| Rel::Table(target.clone()));
         if barrier {
             whole = super::policy::behind(whole, shown.clone());
+        }
+        if let Some(applied) = applied {
+            scope.items.extend(applied.items);
+            whole = match applied.rel {
+                Some(around) => join(JoinKind::Inner, around, whole, Vec::new()),
+                None => whole,
+            };
         }
         if let Some(others) = self.from_clause(&mut scope, others)? {
             whole = join(JoinKind::Inner, whole, others, Vec::new());

@@ -365,7 +365,12 @@ impl Binder<'_> {
             let around = lateral_scope(scope, left, lateral_ok);
             self.select(select, Some(&around), true)?
         } else {
-            self.select(select, scope.parent, true)?
+            let mut rows = Scope::new(scope.parent);
+            rows.items = scope.items.iter().filter(|item| item.rule_row).cloned().collect();
+            match rows.items.is_empty() {
+                true => self.select(select, scope.parent, true)?,
+                false => self.select(select, Some(&rows), true)?,
+            }
         };
         let names: Vec<String> = query.output.iter().map(|c| c.name.clone()).collect();
         let alias = sub.alias.as_ref().map(|a| a.aliasname.as_str());

@@ -1,9 +1,11 @@
 //! Changes of a view's rows that its INSTEAD OF triggers do: the view takes the place of a table, whose rows have
 //! no place of their own.
 
+use std::sync::Arc;
+
 use base::Result;
-use catalog::TableKind;
 use catalog::snapshot::Relation;
+use catalog::{Table, TableKind};
 use pg_query::protobuf as pb;
 use types::Datum;
 use types::oids::TID;
@@ -39,9 +41,22 @@ impl Binder<'_> {
         let Some(Relation::Table(view)) = self.find_relation(schema, &range.relname) else {
             return Ok(None);
         };
-        if view.kind != TableKind::View || !view.has_instead(event) {
+        // What is printed names the view's own columns.
+        if view.kind != TableKind::View || !view.has_instead(event) && self.record.is_none() {
             return Ok(None);
         }
+        self.view_as_table(view, range).map(Some)
+    }
+
+    /// A view in place of a table that is changed.
+    ///
+    /// # Errors
+    /// `54011`.
+    pub(crate) fn view_as_table(
+        &mut self,
+        view: Arc<Table>,
+        range: &pb::RangeVar,
+    ) -> Result<Instead> {
         let alias = range.alias.as_ref().map_or(range.relname.as_str(), |a| &a.aliasname);
         let target = self.table_rel(view.clone(), alias)?;
         for (_, name, ty) in SYSTEM_COLUMNS {
@@ -51,7 +66,7 @@ impl Binder<'_> {
         if range.alias.is_none() {
             item.schema = self.cx.catalog.schema(view.schema).map(|s| s.name.clone());
         }
-        Ok(Some(Instead { target, item }))
+        Ok(Instead { target, item })
     }
 
     /// The view's rows, as those of the table that is changed.

@@ -26,6 +26,14 @@ impl Binder<'_> {
             self.with_clause(with, None, true)?;
         }
         let (table, range) = self.target_table(&stmt.relation)?;
+        if table.rules.iter().any(|r| r.enabled != 'D') {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "cannot execute MERGE on relation \"{}\"",
+                table.name
+            )
+            .detail("MERGE is not supported for relations with rules."));
+        }
         let (rel, item) = self.table_item(table, &range)?;
         let Rel::Table(target) = rel.clone() else {
             return Err(err!(INTERNAL_ERROR, "change of a computed table"));

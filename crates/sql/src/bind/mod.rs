@@ -57,6 +57,7 @@ pub(crate) mod record;
 pub(crate) mod rights;
 pub(crate) mod role;
 pub(crate) mod routine;
+pub(crate) mod rule;
 pub(crate) mod schema;
 pub(crate) mod scope;
 pub(crate) mod search;
@@ -183,6 +184,12 @@ pub(crate) struct Binder<'a> {
     pub(crate) keep_call: bool,
     /// Functions whose bodies are being bound in place of their calls, one inside the other.
     pub(crate) inlining: Vec<inline::Inlining>,
+    /// What a rule lets the statement see that is bound next.
+    pub(crate) applied: Option<rule::Applied>,
+    /// Conditions of INSTEAD rules that must not hold for the rows of the statement that is bound next.
+    pub(crate) excepted: Vec<rule::Excepted>,
+    /// RETURNING of the statements that rules have replaced by the one that is bound next, the innermost first.
+    pub(crate) returned: Vec<rule::Returned<'a>>,
 }
 
 impl<'a> Binder<'a> {
@@ -226,6 +233,9 @@ impl<'a> Binder<'a> {
             guarding: Vec::new(),
             inlining: Vec::new(),
             keep_call: false,
+            applied: None,
+            excepted: Vec::new(),
+            returned: Vec::new(),
         }
     }
 

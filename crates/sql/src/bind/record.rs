@@ -25,6 +25,8 @@ pub(crate) struct Record {
     pub joins: HashMap<usize, Vec<NsItem>>,
     /// By number of the subquery.
     pub sublinks: HashMap<usize, SublinkRecord>,
+    /// Data-changing statements, by address.
+    pub changes: HashMap<usize, ChangeRecord>,
     /// Objects and columns used.
     pub uses: Vec<(u32, u16)>,
 }
@@ -75,6 +77,25 @@ pub(crate) struct SelectRecord {
     pub named: Vec<(String, WindowSpec)>,
     /// Aggregates, which stand as columns.
     pub aggs: Vec<(Col, AggCall)>,
+}
+
+/// An INSERT, UPDATE or DELETE.
+#[derive(Clone, Default)]
+pub(crate) struct ChangeRecord {
+    /// The table, with column names.
+    pub target: u32,
+    /// Names in force, the target's first.
+    pub items: Vec<NsItem>,
+    /// An INSERT's columns.
+    pub columns: Vec<u16>,
+    /// SET.
+    pub set: Vec<(u16, Expr)>,
+    /// WHERE.
+    pub conditions: Vec<Expr>,
+    /// ON CONFLICT DO UPDATE: its names, SET and WHERE.
+    pub conflict: Option<(Vec<NsItem>, Vec<(u16, Expr)>, Vec<Expr>)>,
+    /// RETURNING.
+    pub returning: Vec<(String, Expr)>,
 }
 
 /// A call with OVER.
@@ -137,6 +158,13 @@ impl Binder<'_> {
             noted.items = scope.items.clone();
             noted.aggs = scope.aggs.borrow().clone();
             record.selects.insert(address(stmt), noted);
+        }
+    }
+
+    /// Notes a data-changing statement's parts, those that are known so far.
+    pub(crate) fn note_change<T>(&mut self, stmt: &T, set: impl FnOnce(&mut ChangeRecord)) {
+        if let Some(record) = &mut self.record {
+            set(record.changes.entry(address(stmt)).or_default());
         }
     }
 

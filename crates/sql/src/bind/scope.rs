@@ -49,6 +49,8 @@ pub(crate) struct NsItem {
     pub oid: u32,
     /// On the side of an outer join that may be NULL.
     pub nullable: bool,
+    /// `old` or `new` of a rule, which subqueries in FROM may name.
+    pub rule_row: bool,
 }
 
 impl NsItem {
@@ -65,6 +67,7 @@ impl NsItem {
             table: None,
             oid: 0,
             nullable: false,
+            rule_row: false,
         }
     }
 }

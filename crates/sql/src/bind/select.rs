@@ -49,6 +49,7 @@ impl Binder<'_> {
         if stmt.into_clause.is_some() && !std::mem::take(&mut self.into_allowed) {
             return Err(err!(SYNTAX_ERROR, "SELECT ... INTO is not allowed here"));
         }
+        let applied = self.applied.take();
         let (outer_names, outer_ctes) = (self.cte_names.len(), self.ctes.len());
         self.queries += 1;
         if let Some(with) = &stmt.with_clause {
@@ -57,9 +58,20 @@ impl Binder<'_> {
         let query = if stmt.op > pb::SetOperation::SetopNone as i32 {
             self.set_operation(stmt, parent, resolve)
         } else if !stmt.values_lists.is_empty() {
-            self.values(stmt, parent, resolve)
+            match applied {
+                None => self.values(stmt, parent, resolve),
+                Some(applied) => {
+                    let mut rows = Scope::new(parent);
+                    rows.items = applied.items;
+                    self.values(stmt, Some(&rows), resolve).map(|mut query| {
+                        let rel = super::rule::beside(applied.rel, Some(query.rel));
+                        query.rel = rel.unwrap_or(Rel::Nothing);
+                        query
+                    })
+                }
+            }
         } else {
-            self.plain_select(stmt, parent, resolve)
+            self.plain_select(stmt, parent, applied, resolve)
         };
         self.cte_names.truncate(outer_names);
         self.queries -= 1;
@@ -78,11 +90,17 @@ impl Binder<'_> {
         &mut self,
         stmt: &pb::SelectStmt,
         parent: Option<&Scope<'_>>,
+        applied: Option<super::rule::Applied>,
         resolve: bool,
     ) -> Result<Query> {
         let mut scope = Scope::new(parent);
         scope.named_windows = self.window_clause(&stmt.window_clause)?;
+        let around = applied.and_then(|applied| {
+            scope.items.extend(applied.items);
+            applied.rel
+        });
         let from = self.from_clause(&mut scope, &stmt.from_clause)?;
+        let from = super::rule::beside(around, from);
         let mut rel = from.unwrap_or(Rel::OneRow);
         let mut conditions = Vec::new();
         if let Some(node) = inner(&stmt.where_clause) {

@@ -369,10 +369,15 @@ impl Binder<'_> {
             NodeEnum::AlterFunctionStmt(s) => self.alter_routine(s)?,
             NodeEnum::CreateExtensionStmt(s) => self.create_extension(s)?,
             NodeEnum::CreateTrigStmt(s) => self.create_trigger(s)?,
+            NodeEnum::RuleStmt(s) => self.create_rule(s)?,
             NodeEnum::CreatePolicyStmt(s) => self.create_policy(s)?,
             NodeEnum::AlterPolicyStmt(s) => self.alter_policy(s)?,
             NodeEnum::DropStmt(s) => {
-                let policy = || self.drop_trigger(s).or_else(|| self.drop_policy(s));
+                let policy = || {
+                    self.drop_trigger(s)
+                        .or_else(|| self.drop_policy(s))
+                        .or_else(|| self.drop_rule(s))
+                };
                 match self.drop_routines(s)?.or_else(policy) {
                     Some(utility) => utility,
                     None => match self.drop_absent(s)? {

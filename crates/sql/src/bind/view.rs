@@ -19,7 +19,7 @@ use super::{Binder, ast, inner};
 const NESTING_MAX: u32 = 64;
 
 /// A view's tree.
-fn tree_of(sql: &str) -> Result<Tree> {
+pub(crate) fn tree_of(sql: &str) -> Result<Tree> {
     match parse(sql)?.pop() {
         Some(one) => Ok(one.node),
         None => Err(base::Error::internal("a view without a query")),
@@ -217,6 +217,13 @@ impl Binder<'_> {
                 exprs.extend(agg.order.iter().map(|k| &k.expr));
                 exprs.extend(&agg.filter);
             }
+        }
+        for change in record.changes.values() {
+            let conflict = change.conflict.iter();
+            let (sets, rest): (Vec<_>, Vec<_>) = conflict.map(|(_, s, c)| (s, c)).unzip();
+            exprs.extend(change.set.iter().chain(sets.into_iter().flatten()).map(|(_, e)| e));
+            exprs.extend(change.conditions.iter().chain(rest.into_iter().flatten()));
+            exprs.extend(change.returning.iter().map(|(_, e)| e));
         }
         let (mut cols, mut objects) = (Vec::new(), Vec::new());
         for e in exprs {

@@ -88,6 +88,7 @@ impl Plan {
             | Node::SampleScan { .. }
             | Node::FunctionScan { .. }
             | Node::Cte { .. }
+            | Node::Rewritten(_)
             | Node::WorkTable { .. } => vec![],
         }
     }
@@ -200,6 +201,7 @@ impl Plan {
                 Some(exprs) => exprs.iter().map(|e| e.ty()).collect(),
                 None => vec![],
             },
+            Node::Rewritten(all) => all.types.clone(),
             Node::Cte { plan, .. } => subplans[*plan].output_types(subplans),
         }
     }
@@ -248,6 +250,7 @@ impl Node {
                 ModifyAction::Delete { .. } => "Delete",
                 ModifyAction::Merge { .. } => "Merge",
             },
+            Node::Rewritten(_) => "Rules",
             Node::Cte { .. } => "CTE Scan",
         }
     }
