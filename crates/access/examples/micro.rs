@@ -1,4 +1,4 @@
-//! What one call costs, in nanoseconds: `cargo run --release -p access --example micro`.
+//! The cost of single calls, in nanoseconds: `cargo run --release -p access --example micro`.
 
 use std::time::Instant;
 

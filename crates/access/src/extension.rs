@@ -1,4 +1,4 @@
-//! How relations grow: by how many pages at a time, and what the time goes into.
+//! Extension of relations: by how many pages at a time, and what the time goes into.
 //!
 //! ```text
 //!  make room in memory ── wait for the right to extend ── extend the file ── pages to the free space map

@@ -1,4 +1,4 @@
-//! What the handles of one relation share in memory: the free space of a heap, what an index's method
+//! The state in memory that the handles of one relation share: the free space of a heap, what an index's method
 //! keeps ([`IndexState`]). Handles are cheap to make and to clone; they find their common state here.
 //!
 //! The table is keyed by the storage's address and the relation. Each state holds a weak reference

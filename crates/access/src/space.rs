@@ -1,4 +1,4 @@
-//! Where new rows go: a free space map in memory, and the pages that the workers fill.
+//! Free space for new rows: a map in memory, and the pages that the workers fill.
 //!
 //! Pages with room are listed by class (room / 256 bytes). A worker *takes* a page out of the lists
 //! and fills it until it is full; then it gives it back with what room is left. At first all workers

@@ -1,4 +1,4 @@
-//! Where rows come to lie.
+//! Placement of rows.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What every other crate speaks: identifiers, the error type, and the tables of SQLSTATEs, wait
+//! The vocabulary of every other crate: identifiers, the error type, and the tables of SQLSTATEs, wait
 //! events and settings. No I/O and no threads.
 
 pub mod error;

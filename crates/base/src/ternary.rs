@@ -1,4 +1,4 @@
-//! What an index of entries (GIN) knows of a condition: the words that classes of values and the index
+//! Three-valued conditions of an index of entries (GIN): the words that classes of values and the index
 //! share.
 
 use std::sync::Arc;

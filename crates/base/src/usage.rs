@@ -1,4 +1,4 @@
-//! What a task uses of the storage below it, as counts that only grow. Each task has its own and is
+//! A task's use of the storage below it, as counts that only grow. Each task has its own and is
 //! the only one to raise them, so that counting costs a load and a store; statistics take
 //! differences between two readings.
 

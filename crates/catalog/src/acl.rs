@@ -245,7 +245,7 @@ impl<'a> Rights<'a> {
         })
     }
 
-    /// Who owns an object; None when it isn't there.
+    /// An object's owner; None when it isn't there.
     pub fn owner(&self, kind: AclKind, object: Id) -> Option<Id> {
         let catalog = self.catalog;
         match kind {
@@ -365,7 +365,7 @@ impl<'a> Rights<'a> {
         self.owner(kind, object).is_some_and(|owner| self.has_rights_of(role, owner))
     }
 
-    /// Whose grant a grant by this role is to be, and which of the rights it may grant: the owner's if
+    /// The grantor of a grant by this role, and which of the rights it may grant: the owner's if
     /// it has the owner's rights, else that of the role whose rights allow the most.
     pub fn best_grantor(&self, role: Id, owner: Id, items: &[AclItem], wanted: u16) -> (Id, u16) {
         if self.has_rights_of(role, owner) {
@@ -548,7 +548,7 @@ pub fn not_owner(word: &str, name: &str) -> Error {
 pub struct Change {
     /// GRANT, else REVOKE.
     pub grant: bool,
-    /// Who gets or loses rights; 0: everybody.
+    /// The role that gets or loses rights; 0: everybody.
     pub grantee: Id,
     /// In whose name.
     pub grantor: Id,

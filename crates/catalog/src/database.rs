@@ -51,9 +51,9 @@ struct AttachGate {
     closed: bool,
     /// The database has been dropped.
     gone: bool,
-    /// Who waits for the others to leave.
+    /// The task that waits for the others to leave.
     closer: Option<TaskRef>,
-    /// Who waits to come in.
+    /// Tasks that wait to come in.
     waiters: Vec<TaskRef>,
 }
 

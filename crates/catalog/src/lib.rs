@@ -1,4 +1,4 @@
-//! What objects there are: schemas, tables, indexes, constraints, roles, databases.
+//! The catalog's objects: schemas, tables, indexes, constraints, roles, databases.
 //!
 //! An object is one row of an internal heap, transactional and logged like all others. In memory
 //! all sessions share one immutable [`Snapshot`]; a transaction that changes definitions works on

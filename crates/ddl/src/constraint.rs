@@ -488,7 +488,7 @@ fn comparable(a: Oid, b: Oid) -> bool {
         || implicit(b, a)
 }
 
-/// Who refers to a table needs the right to, on the table or on the columns.
+/// A role whose table refers to another needs the right to, on the table or on the columns.
 fn check_reference(cx: &mut ExecContext<'_>, parent: &Table, columns: &[u16]) -> Result<()> {
     let view = cx.catalog_tx.view();
     let rights = rights::of(cx, &view);

@@ -4,7 +4,7 @@
 //! It is made in one transaction like any other definition, so it is there as a whole when that commits,
 //! and not at all before: after a crash its files are nobody's and go.
 //!
-//! Who makes a copy of a database, renames or drops it closes its gate first
+//! A session that copies a database, renames or drops it closes its gate first
 //! ([`catalog::OpenDatabase`]) and keeps it closed until the transaction has ended.
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What depends on what, and the dropping of it all: the order, the messages and the difference
+//! Dependencies between objects, and cascaded drops: the order, the messages and the difference
 //! between RESTRICT and CASCADE are PostgreSQL's.
 //!
 //! Nothing is stored: who uses an object is read off the other objects ([`users`]). A definition

@@ -82,7 +82,7 @@ impl Job {
         Ok(job)
     }
 
-    /// Whose locks to wait for after the commit, if any; None: the statement is done.
+    /// The table and mode whose holders are waited for after the commit, if any; None: the statement is done.
     pub fn pause(&self) -> Option<Option<(Oid, LockMode)>> {
         let (pause, _) = self.steps.front()?;
         Some(pause.map(|(table, mode)| (Oid(table), mode)))

@@ -874,7 +874,7 @@ fn joins_of_few_keys_come_in_parts_and_are_whole() {
             "join b y on y.k = x.k and y.v > x.v");
         assert_eq!(answers[0], s.sql(&by_hand), "{query}");
     }
-    // Who wants one row has a few thousand made, not all partners of a batch.
+    // A reader of one row has a few thousand made, not all partners of a batch.
     s.sql("create sequence made");
     for from in [
         "a x join lateral (select from b where b.v >= x.v offset 0) y on nextval('made') > 0",

@@ -1,4 +1,4 @@
-//! Where large values of a table are kept: pieces in a heap of their own, beside the table's.
+//! Large values of a table: pieces in a heap of their own, beside the table's.
 //!
 //! ```text
 //! row ── pointer ──► piece ──► piece ──► piece

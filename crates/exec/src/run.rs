@@ -1,4 +1,4 @@
-//! What one execution of a statement has: what it shares, and what changes while it runs.
+//! One execution of a statement: the part that it shares, and the state that changes while it runs.
 
 use std::sync::Arc;
 

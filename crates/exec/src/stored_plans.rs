@@ -1,4 +1,4 @@
-//! What is bound and planned of definitions rather than of a client's statements: the conditions of domains,
+//! Plans of definitions rather than of a client's statements: the conditions of domains,
 //! the rules of a table's rows, defaults and other statements of the server's own. All sessions share it;
 //! it is made anew when the catalog, or what planning depends on, has changed ([`PlanSlot`]).
 

@@ -1,4 +1,4 @@
-//! What a statement does to each table and index, counted while it runs, by whoever does it, into
+//! Counts of a statement's effects on each table and index, kept by whoever causes them, in
 //! memory of the session's own. The session passes it on when the statement is over.
 //!
 //! As in PostgreSQL, `returned` counts what a scan looked at (rows of a table that are visible,

@@ -1,4 +1,4 @@
-//! Where results go: a file of JSON lines that is whole after every line.
+//! The output of results: a file of JSON lines that is whole after every line.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};

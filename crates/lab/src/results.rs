@@ -1,4 +1,4 @@
-//! What the laboratory writes and reads: JSON lines, one [`Record`] a line, in the order in which
+//! The laboratory's records: JSON lines, one [`Record`] a line, in the order in which
 //! things happened. A file that was cut off in its last line is read up to there.
 //!
 //! Times are seconds, latencies microseconds, memory bytes, CPU seconds, unless a name says otherwise.
@@ -67,7 +67,7 @@ pub struct Point {
     pub workload: String,
     /// `simple`, `extended` or `prepared`.
     pub protocol: String,
-    /// Who drove: `lab` or `pgbench`.
+    /// The load driver: `lab` or `pgbench`.
     pub driver: String,
     /// Connections at once.
     pub clients: u32,

@@ -281,7 +281,7 @@ fn set(command: &mut Command, settings: &[String]) {
     }
 }
 
-/// Whose process a server is.
+/// The owner of a server's process.
 struct Account {
     user: Option<User>,
 }

@@ -1,4 +1,4 @@
-//! What names in a program's SQL mean while it runs.
+//! Resolution of names in a program's SQL while it runs.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a function returns: RETURN, RETURN NEXT, RETURN QUERY.
+//! A function's result: RETURN, RETURN NEXT, RETURN QUERY.
 
 use std::sync::Arc;
 

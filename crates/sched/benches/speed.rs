@@ -1,4 +1,4 @@
-//! What the scheduler's basic steps cost, each beside something that everybody knows the price of.
+//! Costs of the scheduler's basic steps, each beside something that everybody knows the price of.
 //! `cargo bench -p sched`.
 
 use std::hint::black_box;

@@ -257,7 +257,7 @@ struct JobQueue {
     workers: usize,
 }
 
-/// Who is to make a job that has been added.
+/// The thread that is to make a job that has been added.
 enum By {
     Idle(TaskRef),
     Another,

@@ -1,4 +1,4 @@
-//! What each pthread knows: its running task, and (on workers) its worker and the running
+//! The thread-local state of each pthread: its running task, and (on workers) its worker and the running
 //! coroutine.
 //!
 //! A task that has started never changes threads, and pooled coroutines stay with their worker, so
@@ -138,7 +138,7 @@ impl Local {
     }
 }
 
-/// Who runs on a thread; see [`running`].
+/// The task that runs on a thread; see [`running`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Running {
     /// The task's `backend_type`.
@@ -149,7 +149,7 @@ pub struct Running {
     pub statement: u64,
 }
 
-/// Who runs on this thread. For signal handlers too: it takes no lock and makes no task where there
+/// The task that runs on this thread. For signal handlers too: it takes no lock and makes no task where there
 /// is none.
 pub fn running() -> Option<Running> {
     // SAFETY: whoever set the field keeps the task alive until it is changed, on this thread.

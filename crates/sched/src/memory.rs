@@ -233,7 +233,7 @@ impl Account {
             return Ok(());
         }
         let largest = held.largest.as_ref().map_or(0, |task| task.memory().held());
-        // Who holds little compared with others, idle ones too, is not the one to end.
+        // A task that holds little compared with others, idle ones too, is not the one to end.
         let share = held.top / 4;
         let enough = server - held.ending <= most;
         if used >= share && (!enough && used >= largest || server > most + SLACK_BYTES) {

@@ -1,6 +1,6 @@
 //! Tasks: who can wait, for what, and who may disturb it.
 //!
-//! Who must wake whom is `parking`'s business; here is what a wait is for and how long it may last.
+//! Wake-ups are `parking`'s business; here is what a wait is for and how long it may last.
 //! The waiting itself is a futex on the parking's word (plain threads) or a suspended coroutine
 //! (sessions on workers); see `Task::block`.
 
@@ -47,7 +47,7 @@ pub struct Task {
     statement_deadline: AtomicU64,
     waits: AtomicU64,
     waited_ns: AtomicU64,
-    /// Who it is to users; 0: it has no number.
+    /// Its number to users; 0: it has none.
     pid: AtomicI32,
     /// The statement that it runs: its query identifier; 0: none.
     statement: AtomicU64,

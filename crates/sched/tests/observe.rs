@@ -1,4 +1,4 @@
-//! What others see of a wait: while it lasts, and when it is over.
+//! Observation of a wait: while it lasts, and when it is over.
 
 use std::thread;
 

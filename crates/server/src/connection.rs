@@ -370,7 +370,7 @@ impl Input {
                     continue;
                 }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(Fill::Empty),
-                // Who ends encrypted connections without a word is as gone as others.
+                // A client that ends an encrypted connection without a word is as gone as others.
                 Err(e) if e.kind() == ErrorKind::UnexpectedEof => Ok(Fill::End),
                 Err(e) => Err(gone("receive data from client", &e)),
             };

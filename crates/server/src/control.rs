@@ -1,4 +1,4 @@
-//! What the command line does to a data directory from outside: init, stop, status, reload.
+//! Control of a data directory from the command line: init, stop, status, reload.
 
 use std::path::Path;
 use std::sync::Arc;

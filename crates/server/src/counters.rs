@@ -1,4 +1,4 @@
-//! What happened to the databases, their tables and their indexes. Kept in memory; a copy is written
+//! Statistics of the databases, their tables and their indexes. Kept in memory; a copy is written
 //! from time to time ([`crate::saved_statistics`]).
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! Who may read a data directory, and as which user of the system the server runs.
+//! Permissions of a data directory, and the user of the system as whom the server runs.
 //!
 //! All that a directory holds, verifiers of passwords among it, is its owner's: directories have the mode
 //! 0700 and files 0600; where `init --allow-group-access` asked for it, 0750 and 0640. The process's umask

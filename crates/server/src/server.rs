@@ -1,4 +1,4 @@
-//! What all sessions share.
+//! The state that all sessions share.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -72,7 +72,7 @@ pub struct Server {
     pub sessions: Registry,
     /// Those who run them.
     pub workers: Arc<Workers>,
-    /// Who listens to what.
+    /// Channels and their listeners.
     pub channels: Channels,
     /// Snapshots for others to take over.
     pub exports: crate::exports::Exports,
@@ -90,7 +90,7 @@ pub struct Server {
     pub http: Endpoint,
     /// When the server started.
     pub started: i64,
-    /// Who fails to log in.
+    /// Failed logins.
     pub failures: Failures,
     /// Makes what is shown to roles that there are not.
     pub mock_secret: [u8; 32],
@@ -162,7 +162,7 @@ impl Server {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Who may come in, and how.
+    /// The rules of authentication.
     pub fn client_auth(&self) -> Arc<ClientAuth> {
         self.client_auth.lock().clone()
     }

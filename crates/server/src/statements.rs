@@ -1,4 +1,4 @@
-//! How often each statement ran, how long it took and what it used: the rows of
+//! Statistics of statements (calls, times, resources): the rows of
 //! `pg_stat_statements`. A statement is known by its query identifier ([`sql::Identity`]).
 //!
 //! Kept by worker ([`crate::counters`]) and added up at a look; mean and deviation are carried in a
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 /// Amounts of which most statements use something, the first of all.
 pub const FEW: usize = Use::WalImages as usize + 1;
 
-/// Whose statement, in which database, and which.
+/// A statement, with its role and its database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StatementKey {
     /// The role's oid.

@@ -1,4 +1,4 @@
-//! What tasks know of the types that users made: see `types::user`.
+//! Tasks' directories of the types that users made: see `types::user`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

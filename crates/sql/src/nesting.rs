@@ -1,4 +1,4 @@
-//! How deeply a text may be nested, told before it is parsed.
+//! The depth of a text's nesting, checked before it is parsed.
 //!
 //! The grammar's library hands its tree over in an encoding that is read recursively, in frames of
 //! some kilobytes, without a check of the stack. So nesting is bounded first, by a scan that knows

@@ -244,7 +244,7 @@ pub(crate) trait Names {
 
 /// Prints bound expressions.
 pub(crate) struct Printer<'p, 'b> {
-    /// Who bound them.
+    /// The binder that bound them.
     pub binder: &'p Binder<'b>,
     /// Without needless parentheses.
     pub pretty: bool,

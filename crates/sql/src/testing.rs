@@ -1,4 +1,4 @@
-//! What the unit tests share: a small catalog, and plans as text.
+//! Shared parts of the unit tests: a small catalog, and plans as text.
 
 use std::sync::Arc;
 

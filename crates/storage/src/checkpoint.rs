@@ -91,7 +91,7 @@ impl Signal {
     }
 }
 
-/// Who asked for checkpoints, and how far they are.
+/// Requests for checkpoints, and how far they are.
 pub(crate) struct Requests {
     state: Mutex<Progress>,
     done: Condvar,

@@ -1,4 +1,4 @@
-//! What the background threads share with [`crate::Storage`].
+//! The state that the background threads share with [`crate::Storage`].
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What storage has done so far. Counters that hot paths touch are spread over lines of their own.
+//! Storage's statistics. Counters that hot paths touch are spread over lines of their own.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 

@@ -1,4 +1,4 @@
-//! How each kind of token of the parser `default` looks.
+//! Shapes of the tokens of the parser `default`.
 
 use crate::parser::*;
 

@@ -1,4 +1,4 @@
-//! What the paths of this crate cost, on real storage, in nanoseconds: `cargo bench -p txn`.
+//! Costs of this crate's paths, on real storage, in nanoseconds: `cargo bench -p txn`.
 //! Threads run side by side on sessions of their own; the figure is the time of one operation in one
 //! thread.
 

@@ -275,7 +275,7 @@ impl Core {
         for &xid in xids {
             self.commits.set(xid, XidState::Committing(owner));
         }
-        // Who reserves a later place, and who sees what that one publishes, sees the marks.
+        // A committer that reserves a later place, and a reader of what it publishes, see the marks.
         fence(Ordering::SeqCst);
         faults::reach_critical(Fault::Commit);
         let reserved = |end: Lsn| on_reserved(Csn(end.0));

@@ -283,7 +283,7 @@ mod fast_path {
         strong: bool,
         spin: [Option<u8>; 2],
         noted: [bool; 2],
-        /// Who holds the lock in the shared table.
+        /// Holders of the lock in the shared table.
         shared: [bool; 3],
         counter_was_zero: [bool; 2],
         step: [u8; 3],

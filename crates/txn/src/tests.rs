@@ -1,4 +1,4 @@
-//! What the tests of this crate share, and the stories of whole transactions.
+//! Shared parts of this crate's tests, and the stories of whole transactions.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Who waits for a transaction's end.
+//! Waiters for a transaction's end.
 //!
 //! Transactions for which nobody waits pay one load. No wake-up is lost, by Dekker's argument: a
 //! waiter counts itself, then looks at the transaction's state; an ender publishes the state, then

@@ -1,4 +1,4 @@
-//! What operators exchange: batches of typed column vectors.
+//! The unit that operators exchange: batches of typed column vectors.
 
 use base::{Error, Oid, Result};
 

@@ -1,4 +1,4 @@
-//! What the fuzzers feed: everything that a stranger's bytes go through before the server knows who it
+//! Entry points of the fuzzers: everything that a stranger's bytes go through before the server knows who it
 //! is. Bytes of any kind give a value or an error, never a panic; what is decoded lies within its input.
 //!
 //! The same functions run over the kept corpus in `cargo test` (`tests/corpus.rs`), and over what

@@ -1,4 +1,4 @@
-//! What a client says first (manual, section 55.7, StartupMessage and kin): a length and a code,
+//! The client's first messages (manual, section 55.7, StartupMessage and kin): a length and a code,
 //! without a type byte.
 
 use base::{Error, Result, err};

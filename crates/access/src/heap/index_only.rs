@@ -1,4 +1,4 @@
-//! What a scan needs of the heap that has its values from an index.
+//! The heap's part in index-only scans.
 
 use base::{Result, TupleId};
 use txn::{Snapshot, Transaction};

@@ -1,4 +1,4 @@
-//! What users define besides tables, types and functions: aggregates (which are functions), operators,
+//! Objects that users define besides tables, types and functions: aggregates (which are functions), operators,
 //! casts, operator classes and families, conversions.
 
 use serde::{Deserialize, Serialize};

@@ -49,7 +49,7 @@ pub struct Role {
 pub struct Membership {
     /// The role.
     pub role: Id,
-    /// Who granted it.
+    /// The role that granted it.
     pub grantor: Id,
     /// WITH ADMIN OPTION.
     pub admin: bool,
@@ -99,9 +99,9 @@ pub struct Acl {
 /// What one role has granted to another. Rights are bits, see [`crate::acl::privilege`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AclItem {
-    /// Who has them; 0: everybody.
+    /// The role that has them; 0: everybody.
     pub grantee: Id,
-    /// Who granted them.
+    /// The role that granted them.
     pub grantor: Id,
     /// Which.
     pub privileges: u16,

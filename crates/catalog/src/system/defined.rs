@@ -1,4 +1,4 @@
-//! What users define, as `pg_aggregate`, `pg_operator`, `pg_cast`, `pg_opclass`, `pg_opfamily`, `pg_amop`,
+//! Rows of what users define: `pg_aggregate`, `pg_operator`, `pg_cast`, `pg_opclass`, `pg_opfamily`, `pg_amop`,
 //! `pg_amproc` and `pg_conversion` list it.
 
 use types::Datum;

@@ -1,4 +1,4 @@
-//! What PostgreSQL 15's catalogs say of its own objects beyond what the server needs to run them:
+//! Facts of PostgreSQL 15's catalogs about its own objects beyond what the server needs to run them:
 //! who supports a type or an operator, what functions cost, names of arguments, descriptions.
 //!
 //! One file a catalog in `facts/`, fields separated by tabs, made from PostgreSQL 15's catalogs;

@@ -1,4 +1,4 @@
-//! Who owns what: ALTER … OWNER TO, REASSIGN OWNED, DROP OWNED, and what keeps a role from being
+//! Ownership: ALTER … OWNER TO, REASSIGN OWNED, DROP OWNED, and what keeps a role from being
 //! dropped.
 
 use std::sync::Arc;

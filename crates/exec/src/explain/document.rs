@@ -1,4 +1,4 @@
-//! What EXPLAIN says as JSON, YAML or XML: named fields inside each other. The layout is PostgreSQL 15's,
+//! EXPLAIN's output as JSON, YAML or XML: named fields inside each other. The layout is PostgreSQL 15's,
 //! line by line, since there are tools that read it so.
 
 use std::borrow::Cow;

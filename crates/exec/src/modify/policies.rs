@@ -1,4 +1,4 @@
-//! What the policies of row-level security demand of single rows: of those that are written, and of those that ON
+//! Checks of row-level security policies on single rows: of those that are written, and of those that ON
 //! CONFLICT and MERGE found, which are an error rather than left alone. Rows that a statement only looks for are
 //! filtered by its plan.
 

@@ -138,7 +138,7 @@ impl IndexOnlyScan {
             counts.index.returned += found.entries.len() as u64;
             self.keys.at.clear();
             for (n, (begin, _, root)) in found.entries.iter().enumerate() {
-                // Who notes reads visits each row.
+                // A transaction whose reads are noted visits each row.
                 if tx.tracks_reads() || found.visible.get(n) != Some(&true) {
                     pages = pages.count(task, &mut counts.index);
                     let seen = look(&self.heap, *root, counts, run)?;

@@ -1,4 +1,4 @@
-//! What a hash join knows of its keys before it reads its left side: most rows there that have no
+//! A filter of a hash join's keys, made before it reads its left side: most rows there that have no
 //! partner can be left out by the scan, before the rest of their columns is decoded.
 //!
 //! A Bloom filter with both bits of a key in one word (Putze, Sanders, Singler 2007), over the hashes

@@ -303,7 +303,7 @@ impl Operator for NestedLoop {
             };
             self.current = Some((batch, next));
         }
-        // Who wants the first rows soon is not kept waiting for many more than there were.
+        // A reader of the first rows is not kept waiting for many more than there were.
         self.handed = self.handed.saturating_add(out.rows);
         self.target = self.target.max(1 + self.handed / 4).min(self.most);
         if out.rows > 0 { Ok(Some(out)) } else { self.tail(plan, run) }

@@ -1,4 +1,4 @@
-//! Where a server is: `postgres://user:password@host:port/database`, as libpq reads it in the main.
+//! A server's address: `postgres://user:password@host:port/database`, as libpq reads it in the main.
 
 use std::path::PathBuf;
 use std::str::FromStr;

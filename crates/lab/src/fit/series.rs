@@ -1,4 +1,4 @@
-//! What is fitted: throughput over N, from results files or from plain tables of two columns.
+//! Data to fit: throughput over N, from results files or from plain tables of two columns.
 
 use std::collections::BTreeMap;
 use std::path::Path;

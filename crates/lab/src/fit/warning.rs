@@ -1,4 +1,4 @@
-//! What the data can't carry, said plainly.
+//! Warnings about conclusions that the data can't carry.
 
 use serde::Serialize;
 

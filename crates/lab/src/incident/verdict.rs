@@ -1,4 +1,4 @@
-//! What the seconds of all parts amount to.
+//! The verdict on the seconds of all parts.
 
 use super::sample::Values;
 

@@ -1,4 +1,4 @@
-//! What it costs to hand something from one thread to another: two threads take turns, each waits
+//! The cost of a hand-over between threads: two threads take turns, each waits
 //! until it is its turn. The time of one turn is the cost of one hand-over.
 //!
 //! | primitive | how the other learns that it is its turn |

@@ -27,7 +27,7 @@ pub struct Load {
     pub workload: String,
     /// `simple`, `extended`, `prepared`.
     pub protocol: String,
-    /// Who drove.
+    /// The load driver.
     pub driver: String,
     /// In the order of the targets.
     pub curves: Vec<Curve>,

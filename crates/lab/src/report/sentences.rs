@@ -1,4 +1,4 @@
-//! What was found, in plain sentences.
+//! Findings in plain sentences.
 
 use crate::fit::analysis::Analysis;
 use crate::fit::text::number;

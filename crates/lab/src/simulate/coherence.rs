@@ -104,7 +104,7 @@ struct Line {
     due: Option<Time>,
     /// Until then nobody is served: the owner's operation runs, or the directory is busy.
     busy_until: Time,
-    /// Who spins on its copy, with the number of that watch.
+    /// Processors that spin on their copy, with the number of that watch.
     watchers: Vec<(usize, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! What happens when: a queue in order of time, and of arrival within one moment, so that a run
+//! The queue of events in order of time, and of arrival within one moment, so that a run
 //! depends on its seed alone.
 
 use std::cmp::Reverse;

@@ -1,4 +1,4 @@
-//! What others measured before and after a change, beside what the simulator says of the same
+//! Published measurements before and after a change, beside the simulator's figures for the same
 //! change. The orders must agree; the ratios are shown, since the model has its limits
 //! (`docs/internals/simulator.md`).
 

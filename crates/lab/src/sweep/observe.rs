@@ -1,4 +1,4 @@
-//! What the server says of itself while it is under load: waits, stacks, commits, CPU and memory.
+//! Observation of the server under load: waits, stacks, commits, CPU and memory.
 //!
 //! A server that counts its waits (`pg_stat_wait_profile`) is asked at both ends of the measured time.
 //! Others only show the present in `pg_stat_activity`; that is looked at ten times a second by one more

@@ -1,4 +1,4 @@
-//! What a sweep shows while it runs: a bar on a terminal, a line for each point in any case.
+//! A sweep's progress display: a bar on a terminal, a line for each point in any case.
 
 use std::io::IsTerminal;
 

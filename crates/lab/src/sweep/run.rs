@@ -28,7 +28,7 @@ use crate::{Error, Result};
 /// For how long stacks are taken: as long as a point, but within these bounds.
 const STACKS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
 
-/// Who drives.
+/// The load driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driver {
     /// The laboratory's own driver.
@@ -94,7 +94,7 @@ pub struct Sweep {
     pub time: Duration,
     /// The driver's threads, at most one for each client.
     pub threads: u32,
-    /// Who drives.
+    /// The load driver.
     pub driver: Driver,
     /// Scale of tables that are made; none: as found, or 1.
     pub scale: Option<u32>,

@@ -1,4 +1,4 @@
-//! Where a server's time goes under a load, as it tells itself: stacks on its processors and at its
+//! A server's profile under a load, by its own account: stacks on its processors and at its
 //! waits, from its function `pg_stacks`.
 //!
 //! Taking stacks costs throughput, and looking up their names costs time afterwards. So this is done

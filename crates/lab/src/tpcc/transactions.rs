@@ -64,7 +64,7 @@ struct Line {
     quantity: i64,
 }
 
-/// Whose account, and how it is found.
+/// The customer, and how it is found.
 struct Customer {
     warehouse: i64,
     district: i64,

@@ -356,7 +356,7 @@ impl RawLwLock {
         false
     }
 
-    /// Who is in the way of one that queues now: the exclusive holder, or else the queue's head.
+    /// The task in the way of one that queues now: the exclusive holder, or else the queue's head.
     /// QLOCK is held.
     fn blocker(&self) -> u64 {
         // SAFETY: QLOCK is held, and queued waiters are in place.

@@ -1,4 +1,4 @@
-//! How long a session has waited for its client: sums that it keeps itself.
+//! Times that a session has waited for its client: sums that it keeps itself.
 //!
 //! That wait comes once for each statement, so it is the one whose cost counts most. It has always
 //! the same row of the profile (the session's, no statement, no object), which therefore lies in the

@@ -1,4 +1,4 @@
-//! What a wait is for and who stands in its way.
+//! The object of a wait and its blocker.
 
 use std::fmt;
 

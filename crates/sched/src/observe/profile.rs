@@ -83,7 +83,7 @@ impl Default for WaitSums {
 /// A row of the profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProfileRow {
-    /// Whose waits; None: the event's evicted rows.
+    /// The task that waits; None: the event's evicted rows.
     pub key: Option<ProfileKey>,
     /// The event.
     pub event: WaitEvent,

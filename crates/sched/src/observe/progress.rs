@@ -1,4 +1,4 @@
-//! How far long commands have come, for `pg_stat_progress_*`.
+//! Progress of long commands, for `pg_stat_progress_*`.
 //!
 //! ```text
 //!   the command          Progress            the views
@@ -6,7 +6,7 @@
 //!   set, add, phase ────►└─ phase, counts                 (copies)
 //!   drop ──► no longer listed
 //! ```
-//! Who runs the command writes its counts with plain atomic stores; others read them whenever they
+//! The task that runs the command writes its counts with plain atomic stores; others read them whenever they
 //! like. Counts of one command need not fit together to the last row.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What each thread counts and puts down for itself, in memory that only it writes: watching must make no
+//! Counts and notes of each thread, in memory that only it writes: watching must make no
 //! cache line hot that what is watched doesn't. Readers go through all threads' memory. A thread that ends
 //! leaves its own, counts and all, to the next one.
 

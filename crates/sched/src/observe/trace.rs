@@ -62,7 +62,7 @@ pub struct TraceLog {
 
 struct Trace {
     target: TraceTarget,
-    /// Who waits for it.
+    /// The reader that waits for it.
     tracer: TaskRef,
     state: SpinLock<TraceState>,
 }

@@ -1,4 +1,4 @@
-//! What a connection's next run will use of memory, fetched while the runs before it go on: with
+//! Prefetching of the memory that a connection's next run will use, while the runs before it go on: with
 //! thousands of connections it has left the nearer caches since the last one. (Asking for memory ahead
 //! of its use is what "software prefetching" of group-wise database operators does: Chen, Ailamaki,
 //! Gibbons and Mowry, "Improving hash join performance through prefetching", 2004.)

@@ -1,4 +1,4 @@
-//! What other threads see of a worker: its injection queue, the ready connections that an idle
+//! The shared part of a worker: its injection queue, the ready connections that an idle
 //! worker may take, and how to get it out of its sleep.
 //!
 //! Of the ready connections those go first that hold what others wait for, a row above all: the sooner

@@ -625,7 +625,7 @@ pub(crate) fn slice_check(local: &Local) {
     let end = local.slice_end.get();
     let over = end != 0 && now >= end;
     match local.worker().filter(|_| local.on_coroutine()) {
-        // Who holds a latch is soon done with it, and others may be waiting for just that.
+        // The holder of a latch is soon done with it, and others may be waiting for just that.
         Some(_) if over && local.current().latches_held() > 0 => return,
         Some(worker) if over && worker.others_wait() => return crate::task::yield_now(),
         None if over => threads::look_for_hangup(local.current()),

@@ -19,7 +19,7 @@ use crate::task::{TaskRef, Wake, current, park_uninterruptible};
 struct Saturation {
     /// The shared parts of all workers that there ever were.
     workers: SpinLock<Vec<&'static Shared>>,
-    /// Who waits, and how many they are.
+    /// The waiters, and how many they are.
     waiting: SpinLock<Vec<TaskRef>>,
     waiting_count: AtomicUsize,
 }

@@ -1,4 +1,4 @@
-//! Who fails to log in waits before being told, and longer each time: guessing passwords takes time, and
+//! A client that fails to log in waits before it is told, and longer each time: guessing passwords takes time, and
 //! holds nothing but a small object meanwhile.
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Who asks: HTTP Basic (RFC 7617), over loopback.
+//! The requester's identity: HTTP Basic (RFC 7617), over loopback.
 //!
 //! Two get in: a role that may log in, is a superuser or has the rights of `pg_monitor`, with its
 //! password; and whoever may read the token, a random word in a file that is the owner's of the data
@@ -115,7 +115,7 @@ impl Guard {
         }
         let parsed = kept.as_deref().and_then(StoredPassword::parse);
         let real = parsed.is_some();
-        // Who is nobody takes as long to refuse.
+        // An unknown role takes as long to refuse.
         let parsed = parsed
             .unwrap_or_else(|| StoredPassword::Scram(Verifier::mock(&server.mock_secret, user)));
         let fits = parsed.fits(user, password, &mut || Ok(())).unwrap_or(false) && real;

@@ -1,4 +1,4 @@
-//! What is served where. `/` lists the rest.
+//! The routes; `/` lists them.
 
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;

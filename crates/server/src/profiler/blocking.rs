@@ -1,4 +1,4 @@
-//! Who blocks whom, now and in the past.
+//! Blocking between sessions, now and in the past.
 //!
 //! Now: for a heavyweight lock everybody whose lock stands in the way, and who is next ahead in the
 //! queue (those further ahead stand in that one's way; `pg_blocking_pids()` has them all); for every other
@@ -26,13 +26,13 @@ use crate::server::Server;
 
 /// Somebody waits behind somebody.
 pub struct Edge {
-    /// Who waits.
+    /// The session that waits.
     pub waiting: TaskRef,
     /// What kind of wait.
     pub event: WaitEvent,
     /// For what.
     pub object: WaitObject,
-    /// Who is in the way.
+    /// The session that blocks it.
     pub blocking: TaskRef,
     /// When the wait began.
     pub since: Instant,
@@ -142,13 +142,13 @@ pub struct Party {
 /// Somebody waited behind somebody. Times are microseconds since 2000.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Episode {
-    /// Who waited.
+    /// The session that waited.
     pub waiting: Party,
     /// What kind of wait.
     pub event: WaitEvent,
     /// For what, in words.
     pub object: Arc<str>,
-    /// Who was in the way.
+    /// The session that blocked it.
     pub blocking: Party,
     /// When it began.
     pub started: i64,

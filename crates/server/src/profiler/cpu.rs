@@ -1,4 +1,4 @@
-//! Where the processors are: stacks of running threads, weighted by processor time.
+//! The processor profile: stacks of running threads, weighted by processor time.
 
 use std::collections::HashMap;
 use std::ffi::c_void;

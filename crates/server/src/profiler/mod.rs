@@ -1,4 +1,4 @@
-//! Where the time goes, over time: what is waited for each second, who blocked whom, and where
+//! The profiler: waits of each second, blocking between sessions, and where
 //! stacks are.
 //!
 //! * [`timeline`]: the last minutes, second by second: how many sessions waited for what.
@@ -37,7 +37,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 pub struct Profiler {
     /// The last minutes.
     pub timeline: timeline::Timeline,
-    /// Who blocked whom.
+    /// Blocking between sessions.
     pub blocking: blocking::History,
     /// The server that this is part of, for threads that work for a statement.
     server: OnceLock<Weak<Server>>,

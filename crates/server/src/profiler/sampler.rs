@@ -38,7 +38,7 @@ const FULL: u32 = 2;
 
 /// One sample.
 pub struct Sample {
-    /// Who ran: what kind of task, its number to users, its statement. None outside of any task.
+    /// The task that ran: its kind, its number to users, its statement. None outside of any task.
     pub task: Option<sched::Running>,
     /// The thread.
     pub thread: i32,

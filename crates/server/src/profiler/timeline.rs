@@ -1,4 +1,4 @@
-//! How many sessions waited for what, second by second.
+//! Waiting sessions by wait event, second by second.
 //!
 //! Nothing is sampled by chance: for each wait event the time waited so far is the total of the
 //! finished waits plus what the unfinished ones have lasted. Its growth over a second, divided by

@@ -1,4 +1,4 @@
-//! Who waited for what: stacks of waits, weighted by the time waited.
+//! Stacks of waits, weighted by the time waited.
 //!
 //! ```text
 //!   statement ; event type ; event ; object ; the server's functions at the wait

@@ -1,4 +1,4 @@
-//! What a session counts while it works and passes on when it begins to wait for its client: rows
+//! Counts that a session keeps while it works and passes on when it begins to wait for its client: rows
 //! and pages by table ([`crate::counters`]), transactions, times; and what each statement took
 //! ([`crate::statements`]). Between the statements of a transaction that goes well it does so
 //! once a second at most.

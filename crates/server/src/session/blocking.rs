@@ -1,4 +1,4 @@
-//! Who waits for whom, as functions tell it.
+//! Blocking between sessions, as functions tell it.
 
 use types::Datum;
 

@@ -80,7 +80,7 @@ impl SessionState {
             }
             Utility::Unlisten(channel) => {
                 self.ensure_transaction();
-                // Who never listened has nothing to forget.
+                // A session that never listened has nothing to forget.
                 if let Some(notify) = &mut self.notify {
                     notify.unlisten(channel.as_deref());
                 }

@@ -1,4 +1,4 @@
-//! Who a session is: SET ROLE, SET SESSION AUTHORIZATION.
+//! A session's roles: SET ROLE, SET SESSION AUTHORIZATION.
 //!
 //! The two are settings (`role`, `session_authorization`), so that a rollback takes them back and SET
 //! LOCAL ends with its transaction. What follows from them is worked out with the search path, whenever
@@ -20,9 +20,9 @@ pub type RoleName = (u32, Arc<str>);
 /// See the module's documentation.
 #[derive(Clone)]
 pub struct Identity {
-    /// Who logged in.
+    /// The role that logged in.
     pub login: RoleName,
-    /// Who the session is.
+    /// The session's role.
     pub session: RoleName,
     /// In whose name statements run.
     pub current: RoleName,

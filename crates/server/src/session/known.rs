@@ -1,4 +1,4 @@
-//! What beginning sessions have worked out lately on a worker. Clients of one application begin alike:
+//! A worker's cache of how sessions begin. Clients of one application begin alike:
 //! the same user, database and settings, so the next one takes over what came of them, and shares the
 //! memory.
 //!

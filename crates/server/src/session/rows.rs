@@ -47,7 +47,7 @@ pub struct Rows<'a> {
     pub formats: &'a ResultFormats,
     /// For text output.
     pub context: &'a FormatContext,
-    /// Whose reads must be durable before they leave.
+    /// The transaction whose reads must be durable before rows leave.
     pub tx: &'a Transaction,
     /// For the names behind `regclass` and kin; None when no column needs it.
     pub names: Option<(Arc<Snapshot>, &'a [u32])>,

@@ -82,7 +82,7 @@ pub struct SessionSettings {
     pub epoch: u64,
     /// What formatting values depends on.
     pub format: FormatContext,
-    /// Who the session is; after [`SessionSettings::resolve_path`].
+    /// The session's roles; after [`SessionSettings::resolve_path`].
     pub identity: Identity,
     path: Vec<u32>,
     path_key: (u64, u64, Option<u32>),

@@ -185,7 +185,7 @@ impl SessionState {
         Err(err!(TOO_MANY_CONNECTIONS, "{message}").fatal())
     }
 
-    /// Who it is, and where it goes. Returns how many sessions the role and the database may have; below
+    /// Finds the session's role and database. Returns how many sessions the role and the database may have; below
     /// 0: any number.
     fn identify(&mut self, login: &Login) -> Result<(i32, i32)> {
         let catalog = self.catalog_tx.view();

@@ -15,7 +15,7 @@ fn words(value: &str) -> Datum {
     if value.is_empty() { Datum::Null } else { text(value) }
 }
 
-/// Who waits behind whom just now.
+/// Waits of sessions for one another just now.
 pub(super) fn now(server: &Server) -> Vec<Vec<Datum>> {
     tree(server).iter().map(|edge| edge_row(server, edge)).collect()
 }
@@ -46,7 +46,7 @@ fn edge_row(server: &Server, edge: &Edge) -> Vec<Datum> {
     ]
 }
 
-/// Who waited behind whom; the episodes that go on have no end.
+/// Waits of sessions for one another; the episodes that go on have no end.
 pub(super) fn history(server: &Server) -> Vec<Vec<Datum>> {
     server.profiler.blocking.episodes().iter().map(|episode| episode_row(episode)).collect()
 }

@@ -1,4 +1,4 @@
-//! What one session has: its prepared statements and cursors.
+//! Objects of one session: its prepared statements and cursors.
 
 use types::Datum;
 

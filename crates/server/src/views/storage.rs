@@ -1,4 +1,4 @@
-//! What went to and came from files: `pg_stat_bgwriter`, `pg_stat_wal`, `pg_stat_io`,
+//! Reads and writes of files: `pg_stat_bgwriter`, `pg_stat_wal`, `pg_stat_io`,
 //! `pg_stat_archiver`.
 
 use base::usage::{Usage, Use};

@@ -1,4 +1,4 @@
-//! What happened to tables and indexes: `pg_stat_{all,user,sys,xact_all, …}_{tables,indexes}` and
+//! Statistics of tables and indexes: `pg_stat_{all,user,sys,xact_all, …}_{tables,indexes}` and
 //! `pg_statio_*`. The catalog's own tables are kept in memory and not counted.
 
 use std::collections::HashMap;

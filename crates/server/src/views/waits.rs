@@ -41,7 +41,7 @@ pub(super) fn current(server: &Server) -> Vec<Vec<Datum>> {
     observe::tasks().iter().filter_map(row).collect()
 }
 
-/// Who stands in the way, if alive.
+/// The blocking session, if alive.
 fn blocker(waiting: &Waiting) -> Option<sched::TaskRef> {
     if waiting.blocker == 0 { None } else { observe::task_by_id(waiting.blocker) }
 }

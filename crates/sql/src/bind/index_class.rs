@@ -1,4 +1,4 @@
-//! What CREATE INDEX says of method and operator classes.
+//! The method and operator classes of CREATE INDEX.
 
 use base::{AccessMethod, Error, Oid, Result, err};
 use pg_query::{NodeEnum, protobuf as pb};

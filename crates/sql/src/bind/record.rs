@@ -1,4 +1,4 @@
-//! What binding knew of a query's parts, kept for printing it (views). Binding turns the grammar's
+//! A record of what binding knew of a query's parts, kept for printing it (views). Binding turns the grammar's
 //! tree into relational operators and forgets what was written; with a [`Record`] in place it notes,
 //! beside the tree's nodes (by their address: the tree outlives the record's use), the names in
 //! force and the bound expressions.

@@ -1,4 +1,4 @@
-//! What a statement needs the right to do, collected while it is bound and checked when it is planned.
+//! Privileges that a statement needs, collected while it is bound and checked when it is planned.
 //!
 //! A plan belongs to a version of the catalog and to a role (both are part of the plan cache's key),
 //! and rights are part of the catalog: so a check at planning holds for as long as the plan is used,

@@ -1,4 +1,4 @@
-//! What CREATE SCHEMA makes together with the schema.
+//! Elements that CREATE SCHEMA makes together with the schema.
 
 use base::{Result, err};
 use pg_query::{NodeEnum, protobuf as pb};

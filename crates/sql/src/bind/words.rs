@@ -1,4 +1,4 @@
-//! What isn't supported, by the words of PostgreSQL's manual.
+//! Unsupported constructs, by the words of PostgreSQL's manual.
 
 use pg_query::{NodeEnum, protobuf as pb};
 

@@ -1,4 +1,4 @@
-//! What every pass over plans asks of a node: its inputs, its name, the types of its columns. A new node is
+//! The description of a plan node for every pass over plans: its inputs, its name, the types of its columns. A new node is
 //! described here, shown by `exec::explain` and run by an operator of `exec::ops`; nothing else lists them all.
 
 use base::Oid;

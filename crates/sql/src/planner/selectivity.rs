@@ -1,4 +1,4 @@
-//! How many rows a condition keeps: from what ANALYZE found, else by PostgreSQL's defaults.
+//! Selectivity of conditions: from what ANALYZE found, else by PostgreSQL's defaults.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! What would be written to relation files while a directory is only looked at: recovery's pages that leave
+//! An overlay over relation files while a directory is only looked at: recovery's pages that leave
 //! the pool go to a file without a name, elsewhere, and reads find them there.
 
 use std::collections::HashMap;

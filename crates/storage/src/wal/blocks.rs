@@ -1,4 +1,4 @@
-//! What the writer hands to a segment: whole blocks, from memory that begins at a block's, so that a file
+//! Blocks that the writer hands to a segment: whole ones, from memory that begins at a block's, so that a file
 //! opened with `O_DIRECT` takes them.
 //!
 //! A commit's few hundred bytes are written and synced at once, and nobody reads them again but after a crash.

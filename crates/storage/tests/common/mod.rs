@@ -1,4 +1,4 @@
-//! What storage's tests share: directories, tiny sizes, a participant that remembers, a model.
+//! Shared parts of storage's tests: directories, tiny sizes, a participant that remembers, a model.
 #![allow(dead_code)]
 
 use std::path::{Path, PathBuf};

@@ -168,9 +168,9 @@ fn waits(now: &Sample, before: Option<&Sample>, lines: &mut Vec<Line>) {
     }
 }
 
-/// Who blocks whom: each under the one it waits for.
+/// Blocked sessions, each under the one it waits for.
 fn tree(now: &Sample, lines: &mut Vec<Line>) {
-    // Who stands in a queue waits for all before it; it is shown under the last of them.
+    // A session in a queue waits for all before it; it is shown under the last of them.
     let mut nearest: HashMap<i64, &Value> = HashMap::new();
     for edge in now.rows("blocking") {
         let known = nearest.entry(edge["waiting_pid"].as_i64().unwrap_or(0)).or_insert(edge);

@@ -1,4 +1,4 @@
-//! Where the numbers come from: `/api/now.json`, or the SQL function `pg_server_status()`, which
+//! The source of the numbers: `/api/now.json`, or the SQL function `pg_server_status()`, which
 //! gives the same text over the simple query protocol (manual, section 55.2.2).
 
 use std::io::{self, Read, Write};

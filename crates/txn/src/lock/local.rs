@@ -1,4 +1,4 @@
-//! What one session holds, in its slot of the registry under a spin lock. A lock that the session
+//! The locks of one session, in its slot of the registry under a spin lock. A lock that the session
 //! holds already is counted here and nowhere else.
 //!
 //! Each lock belongs to the savepoint level at which it was first taken; level 0 is the transaction.

@@ -59,7 +59,7 @@ pub struct LockManager {
     pub(super) checks: Checks,
     pub(super) wait_serial: AtomicU64,
     pub(super) rows: SharedRows,
-    /// Who writes long waits to the log.
+    /// Writes long waits to the log.
     pub(super) log: OnceLock<LockLog>,
 }
 

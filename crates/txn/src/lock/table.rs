@@ -90,12 +90,12 @@ impl Entry {
         }
     }
 
-    /// Who holds which modes.
+    /// Holders and their modes.
     pub(super) fn holders(&self) -> impl Iterator<Item = (u32, ModeSet)> {
         self.holders.iter().map(|h| (h.owner, h.modes))
     }
 
-    /// Who waits, in order.
+    /// Waiters, in order.
     pub(super) fn queue(&self) -> &VecDeque<Arc<Request>> {
         &self.queue
     }

@@ -1,4 +1,4 @@
-//! What `pg_locks` and `pg_blocking_pids` show.
+//! Rows of `pg_locks` and results of `pg_blocking_pids`.
 
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
@@ -113,7 +113,7 @@ impl LockManager {
         holder.map(|(owner, _)| owner).or_else(ahead)
     }
 
-    /// Who holds a lock that a session waits for, and who waits for it: their process ids.
+    /// Process ids of the holders of a lock that a session waits for, and of its waiters.
     pub(super) fn around(&self, tag: LockTag, waiter: u32, mode: LockMode) -> (Vec<i32>, Vec<i32>) {
         let pid = |number: u32| self.core.registry.get(number).pid.load(Ordering::Acquire);
         if let LockTag::Xid(_) = tag {
@@ -164,7 +164,7 @@ impl LockManager {
     }
 }
 
-/// Who holds what the waiter wants, and who waits ahead of it, back to the first one whose conflicts
+/// Holders of what the waiter wants, and waiters ahead of it, back to the first one whose conflicts
 /// include all of the waiter's own: what lies further ahead, that one waits for.
 fn next_blockers(entry: &Entry, waiter: u32, mode: LockMode) -> Vec<u32> {
     if let Some(watched) = entry.watched_by(waiter) {

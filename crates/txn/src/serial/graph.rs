@@ -83,7 +83,7 @@ struct Node {
     waiter: Option<TaskRef>,
 }
 
-/// Who wrote under a transaction id.
+/// The transaction that wrote under an id.
 #[derive(Clone, Copy)]
 enum Writer {
     Known(u64),

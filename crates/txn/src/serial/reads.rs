@@ -1,4 +1,4 @@
-//! What serializable transactions have read: SIREAD locks, which block nobody.
+//! Reads of serializable transactions: SIREAD locks, which block nobody.
 //!
 //! ```text
 //! shard of a target -> target (relation | page | row) -> readers
@@ -102,7 +102,7 @@ impl ReadTarget {
     }
 }
 
-/// Who has read a target.
+/// Readers of a target.
 #[derive(Clone)]
 pub(super) enum Reader {
     /// A transaction that is known.

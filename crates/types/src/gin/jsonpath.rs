@@ -1,4 +1,4 @@
-//! What a path (`@?`, `@@`) asks of an index: the names on the way to a value, and values that something must
+//! Index conditions of a path (`@?`, `@@`): the names on the way to a value, and values that something must
 //! equal. All else is left to the document itself.
 
 use std::sync::Arc;

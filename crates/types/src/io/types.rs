@@ -1,4 +1,4 @@
-//! What is known of each type. The built-in ones stand in `table/types.txt`, which has PostgreSQL's
+//! Properties of each type. The built-in ones stand in `table/types.txt`, which has PostgreSQL's
 //! facts, read once.
 
 use std::collections::HashMap;

@@ -10,7 +10,7 @@
 //! Rows above [`TARGET_BYTES`] are made smaller: the largest values are compressed first (LZ4), and
 //! what is then still too large moves outside, the largest first. Reading a column expands its
 //! value; columns that nobody asks for cost nothing.
-//! Who keeps the pieces is not known here: see [`Outside`].
+//! The keeper of the pieces is not known here: see [`Outside`].
 
 use std::borrow::Cow;
 use std::fmt::Debug;

@@ -1,4 +1,4 @@
-//! What a client does otherwise with a server that speaks MySQL's protocol.
+//! The client of a server that speaks MySQL's protocol.
 
 use super::{Client, Context};
 use crate::driver::mysql::{self, Answers};

@@ -11,7 +11,7 @@ use super::super::coherence::{LineId, Word};
 use super::super::engine::{Core, Simulation};
 use super::spin::PostgresSpin;
 
-/// Who waits: the processor, and whether for exclusive access.
+/// A waiter: the processor, and whether it waits for exclusive access.
 type Waiters = RefCell<VecDeque<(usize, bool)>>;
 
 /// Takes those out of the queue that are woken together.

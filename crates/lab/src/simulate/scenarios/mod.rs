@@ -1,4 +1,4 @@
-//! What is simulated. A scenario is a question; its variants are the answers that are compared. A
+//! The scenarios. A scenario is a question; its variants are the answers that are compared. A
 //! new variant is a row here and a `start` beside the others of its kind.
 
 mod btree;
