@@ -285,6 +285,7 @@ fn attempt(core: &Core, hurry: bool, timed: bool) {
 
 /// Makes a checkpoint; `last`: nothing runs any more, so the directory is clean afterwards.
 pub(crate) fn make(core: &Core, pace: &Pace, last: bool) -> Result<()> {
+    let _one = core.checkpointing.lock();
     let before = core.control.lock().clone();
     if core.log.insert_position() == before.redo && before.clean == last {
         return Ok(());
@@ -361,7 +362,8 @@ fn recycle(core: &Core, redo: u64, grown: u64) {
     let size = core.segments.size;
     let current = core.log.flushed().0 / size;
     let spare = (grown.min(core.options.max_wal_size() / 2) / size).max(1) + 1;
-    if let Err(e) = core.segments.recycle(redo / size, current, spare) {
+    let keep_from = core.held.lock().least().map_or(redo, |held| held.min(redo));
+    if let Err(e) = core.segments.recycle(keep_from / size, current, spare) {
         eprintln!("WARNING:  could not recycle log segments: {e}");
     }
 }

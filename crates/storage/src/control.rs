@@ -66,7 +66,7 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         out.extend_from_slice(&VERSION.to_le_bytes());
         out.extend_from_slice(&(PAGE_SIZE as u32).to_le_bytes());

@@ -9,6 +9,7 @@ use base::{Result, WaitEvent};
 use sched::Mutex;
 
 use crate::Participant;
+use crate::backup::Held;
 use crate::buffer::pool::Pool;
 use crate::checkpoint::{Requests, Signal};
 use crate::control::Control;
@@ -30,6 +31,10 @@ pub(crate) struct Core {
     pub pool: Arc<Pool>,
     pub requests: Requests,
     pub control: Mutex<Control>,
+    /// Held while a checkpoint is made, and while a backup reads what belongs to the last one.
+    pub checkpointing: Mutex<()>,
+    /// The log that running backups need.
+    pub held: Mutex<Held>,
     participant: Mutex<Option<Arc<dyn Participant>>>,
 }
 
@@ -58,6 +63,8 @@ impl Core {
             pool,
             requests: Requests::new(),
             control: Mutex::new(WaitEvent::LWLockOther, control),
+            checkpointing: Mutex::new(WaitEvent::LWLockOther, ()),
+            held: Mutex::new(WaitEvent::LWLockOther, Held::default()),
             participant: Mutex::new(WaitEvent::LWLockOther, Some(participant)),
         }
     }

@@ -24,6 +24,7 @@
 // The modules' documentation leads into the private ones: it is written for those who work here.
 #![allow(rustdoc::private_intra_doc_links)]
 
+mod backup;
 pub mod buffer;
 mod check;
 mod checkpoint;
@@ -63,6 +64,7 @@ use crate::wal::record;
 use crate::wal::segment::Segments;
 use crate::wal::survey::Survey;
 
+pub use backup::{Backup, BackupEnd, BackupFile};
 pub use buffer::{BufferPool, FrameInfo, PAGE_SIZE, Page, PageView, Pinned, ReadGuard, WriteGuard};
 pub use memory::memory_of_machine;
 pub use mtr::{Mtr, PageRef};
@@ -384,6 +386,11 @@ impl Storage {
         let control = Control::read(dir)?;
         let running = DirLock::holder(dir)?;
         Ok(Status { running, clean: control.clean, system_id: control.system_id })
+    }
+
+    /// The directory's identity, which its copies share.
+    pub fn system_id(&self) -> u64 {
+        self.core.control.lock().system_id
     }
 
     /// The data directory.

@@ -125,6 +125,8 @@ pub struct Client<'a> {
     pub user: &'a str,
     /// The database that it wants.
     pub database: &'a str,
+    /// A connection for replication, which only the word `replication` fits.
+    pub replication: bool,
 }
 
 impl Hba {
@@ -227,6 +229,9 @@ fn is_member(user: &str, of: &str, catalog: &Snapshot) -> bool {
 }
 
 fn fits_database(word: &Word, client: &Client<'_>, catalog: &Snapshot) -> bool {
+    if client.replication {
+        return word.text == "replication" && !word.quoted;
+    }
     match word.text.as_str() {
         "all" if !word.quoted => true,
         "sameuser" if !word.quoted => client.database == client.user,
@@ -510,7 +515,7 @@ mod tests {
 
     fn line_for(text: &str, address: Option<&str>, encrypted: bool, user: &str, db: &str) -> usize {
         let address = address.map(|a| a.parse().unwrap());
-        let client = Client { address, encrypted, user, database: db };
+        let client = Client { address, encrypted, user, database: db, replication: false };
         Hba::parse(text).find(&client, &catalog()).map_or(0, |r| r.line)
     }
 

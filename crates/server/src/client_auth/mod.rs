@@ -70,16 +70,16 @@ pub fn write_rules(dir: &Path, method: &str) -> Result<()> {
 
 fn rules(method: &str) -> String {
     let over_tcp = if method == "peer" { "scram-sha-256" } else { method };
-    let line = |kind: &str, address: &str, method: &str| {
-        format!("{kind:<8}all       all   {address:<15}{method}\n")
-    };
-    [
-        DEFAULT.to_owned(),
-        line("local", "", method),
-        line("host", "127.0.0.1/32", over_tcp),
-        line("host", "::1/128", over_tcp),
-    ]
-    .concat()
+    let mut rules = DEFAULT.to_owned();
+    for database in ["all", "replication"] {
+        let mut line = |kind: &str, address: &str, method: &str| {
+            rules += &format!("{kind:<8}{database:<12}  all   {address:<15}{method}\n");
+        };
+        line("local", "", method);
+        line("host", "127.0.0.1/32", over_tcp);
+        line("host", "::1/128", over_tcp);
+    }
+    rules
 }
 
 const DEFAULT: &str = "\
@@ -87,12 +87,12 @@ const DEFAULT: &str = "\
 # Changes take effect with: threadgres reload, SIGHUP, or SELECT pg_reload_conf().
 #
 # TYPE     local, host, hostssl (only encrypted), hostnossl (only not encrypted)
-# DATABASE all, sameuser, samerole, or names with commas between them
+# DATABASE all, sameuser, samerole, replication (backups, which \"all\" does not mean), or names with commas between them
 # USER     all, names, or +name for all members of a role
 # ADDRESS  all, samehost, samenet, or a network: 10.0.0.0/8, fd00::/8
 # METHOD   trust, reject, scram-sha-256, md5, password, peer (local), cert (hostssl)
 #
-# TYPE  DATABASE  USER  ADDRESS        METHOD
+# TYPE  DATABASE      USER  ADDRESS        METHOD
 ";
 
 #[cfg(test)]
@@ -104,7 +104,7 @@ mod tests {
         for method in ["trust", "scram-sha-256", "peer"] {
             let hba = Hba::parse(&rules(method));
             assert!(hba.first_error().is_none());
-            assert_eq!(hba.rules().count(), 3);
+            assert_eq!(hba.rules().count(), 6);
         }
     }
 }

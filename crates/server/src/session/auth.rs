@@ -20,6 +20,7 @@ use wire::scram::{self, Exchange, Verifier};
 use wire::startup::Parameters;
 use wire::{Frame, auth};
 
+use super::replication::Replication;
 use super::{End, Phase, SessionState};
 use crate::client_auth::hba::{Client, ClientCert, Method, Rule};
 use crate::connection::Socket;
@@ -30,6 +31,7 @@ use crate::log;
 pub(super) struct Login {
     pub user: String,
     pub database: String,
+    pub replication: Replication,
     /// Settings that it wants to begin with.
     pub settings: Vec<(String, String)>,
 }
@@ -40,10 +42,15 @@ impl Login {
             let message = "no PostgreSQL user name specified in startup packet";
             err!(INVALID_AUTHORIZATION_SPECIFICATION, "{message}").fatal()
         })?;
-        if let Some("true" | "on" | "yes" | "1" | "database") = parameters.get("replication") {
-            return Err(Error::unsupported("replication").fatal());
-        }
-        let database = parameters.get("database").filter(|d| !d.is_empty()).unwrap_or(user);
+        let replication = match parameters.get("replication") {
+            Some(value) => Replication::parse(value)?,
+            None => Replication::No,
+        };
+        let database = match replication {
+            // Commands are about the whole server; the session is in some database nevertheless.
+            Replication::Physical => "postgres",
+            _ => parameters.get("database").filter(|d| !d.is_empty()).unwrap_or(user),
+        };
         let mut settings = Vec::new();
         for (name, value) in &parameters.values {
             match *name {
@@ -55,7 +62,7 @@ impl Login {
             }
         }
         let cut = |name| types::io::cut_name(name).to_owned();
-        Ok(Login { user: cut(user), database: cut(database), settings })
+        Ok(Login { user: cut(user), database: cut(database), replication, settings })
     }
 }
 
@@ -105,6 +112,7 @@ impl SessionState {
             encrypted: tls.is_some(),
             user: &login.user,
             database: &login.database,
+            replication: login.replication == Replication::Physical,
         };
         let Some(rule) = client_auth.hba.find(&client, &catalog) else {
             return self.refuse(refused("no pg_hba.conf entry for host", &client, None));

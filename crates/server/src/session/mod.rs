@@ -17,6 +17,7 @@
 mod account;
 mod auth;
 mod autonomous;
+mod base_backup;
 mod blocking;
 pub mod checks;
 mod control;
@@ -32,6 +33,7 @@ mod known;
 mod logging;
 mod names;
 pub mod portal;
+mod replication;
 mod rows;
 pub mod settings;
 mod simple;
@@ -59,6 +61,7 @@ use crate::registry::{self, Entry};
 use crate::server::{self, Server};
 use account::Account;
 use portal::{Portals, PreparedStatement, Statements};
+use replication::Replication;
 use settings::SessionSettings;
 use transaction::{Block, TransactionState};
 
@@ -113,6 +116,8 @@ pub struct SessionState {
     out: RefCell<Output>,
     settings: SessionSettings,
     database: (Arc<str>, u32),
+    /// Whether it takes commands of replication.
+    replication: Replication,
     /// The same as all its sessions share it; before the session is in one, what all databases share.
     open: Arc<OpenDatabase>,
     /// Its place there; a session that works for another one has none of its own.
@@ -300,6 +305,7 @@ impl SessionState {
             owner,
             nesting: 0,
             automatic: false,
+            replication: Replication::No,
             transaction: TransactionState::default(),
             catalog_tx: CatalogTx::new(&engine.catalog, &open),
             catalog: None,

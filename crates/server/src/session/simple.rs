@@ -29,6 +29,9 @@ impl SessionState {
             self.ensure_transaction();
         }
         self.statements.remove("");
+        if self.replication_command(text)? {
+            return Ok(());
+        }
         if is_single(text) && self.transaction.block != Block::Failed {
             return self.run_text(text, true, rest);
         }

@@ -87,6 +87,7 @@ impl SessionState {
 
     /// The client has shown who it is, as far as it had to.
     pub(super) fn admit_login(&mut self, login: Login) -> Result<()> {
+        self.replication = login.replication;
         let report = match known::find(&login, &self.settings) {
             Some(known) => self.begin_like(&known)?,
             None => None,
@@ -95,6 +96,7 @@ impl SessionState {
             Some(report) => report,
             None => self.begin_anew(login)?,
         };
+        self.check_replication()?;
         if self.patience() != Patience::default() {
             self.set_patience();
         }

@@ -53,7 +53,7 @@ impl Segments {
         self.sync.unwrap_or_else(|| base::settings::live_bool(setting::FSYNC))
     }
 
-    fn path(&self, number: u64) -> PathBuf {
+    pub(crate) fn path(&self, number: u64) -> PathBuf {
         self.dir.join(format!("{number:016X}"))
     }
 
