@@ -81,7 +81,11 @@ impl SessionState {
             "SHOW" if self.replication == Replication::Physical => {
                 self.show_setting(rest.trim())?
             }
-            other if ABSENT.contains(&other) => return Err(Error::unsupported(other)),
+            other if ABSENT.contains(&other) => {
+                return Err(Error::unsupported(other).hint(
+                    "The log is not streamed. For a base backup use pg_basebackup -X fetch.",
+                ));
+            }
             _ if self.replication == Replication::Database => return Ok(false),
             _ => return Err(err!(SYNTAX_ERROR, "syntax error at or near \"{word}\"")),
         }
