@@ -759,6 +759,12 @@ impl<'a> Binder<'a> {
             (Some(through), ..) => {
                 let shown = through.conditions();
                 barrier = through.barrier;
+                let table = through.target.table.clone();
+                if table.kind == TableKind::View {
+                    let relname = table.name.clone();
+                    let below = pb::RangeVar { relname, inh: true, ..pb::RangeVar::default() };
+                    target_rows = Some(self.instead_rows(&through.target, &below)?);
+                }
                 scope.items.push(through.item);
                 (through.target, shown)
             }

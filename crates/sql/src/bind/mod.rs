@@ -184,6 +184,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) keep_call: bool,
     /// Functions whose bodies are being bound in place of their calls, one inside the other.
     pub(crate) inlining: Vec<inline::Inlining>,
+    /// The view below others that is changed itself, because its rules are looked at; 0: none.
+    pub(crate) changed_view: u32,
     /// What a rule lets the statement see that is bound next.
     pub(crate) applied: Option<rule::Applied>,
     /// Conditions of INSTEAD rules that must not hold for the rows of the statement that is bound next.
@@ -233,6 +235,7 @@ impl<'a> Binder<'a> {
             guarding: Vec::new(),
             inlining: Vec::new(),
             keep_call: false,
+            changed_view: 0,
             applied: None,
             excepted: Vec::new(),
             returned: Vec::new(),

@@ -194,7 +194,10 @@ impl<'a> Binder<'a> {
     ) -> Result<(Option<Through>, Option<super::instead::Instead>)> {
         let named = self.find_table(range)?;
         if named.oid != relation.oid {
-            return Ok((self.through(&Some(range.clone()), verb)?, None));
+            self.changed_view = if relation.kind == TableKind::View { relation.oid } else { 0 };
+            let through = self.through(&Some(range.clone()), verb);
+            self.changed_view = 0;
+            return Ok((through?, None));
         }
         if named.kind == TableKind::View {
             return Ok((None, Some(self.view_as_table(named, range)?)));

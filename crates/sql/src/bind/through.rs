@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::{Result, err};
 use catalog::snapshot::Relation;
-use catalog::{CheckOption, Table, TableKind};
+use catalog::{CheckOption, Table, TableKind, trigger_type};
 use pg_query::{NodeEnum, protobuf as pb};
 use txn::LockMode;
 
@@ -14,6 +14,7 @@ use crate::logical::TableRel;
 use crate::plan::ScanColumn;
 use crate::walk;
 
+use super::instead::Instead;
 use super::rights::Level;
 use super::scope::{NsColumn, NsItem, Place};
 use super::{Binder, Scope, inner};
@@ -123,7 +124,15 @@ impl Binder<'_> {
         };
         let base = self.find_table(range).map_err(|e| self.near(e))?;
         let name = range.alias.as_ref().map_or(range.relname.as_str(), |a| &a.aliasname);
-        let mut below = if base.kind == TableKind::View {
+        // What the triggers or rules of a view below do is done to its rows.
+        let own = base.kind == TableKind::View
+            && (base.has_instead(event_of(verb)) || base.oid == self.changed_view);
+        let mut below = if own {
+            let Instead { target, item } = self.view_as_table(base, range)?;
+            self.need_below(Some(target.base), need);
+            let (conditions, options, levels) = Default::default();
+            Through { target, item, conditions, options, levels, barrier: false }
+        } else if base.kind == TableKind::View {
             self.open_view(&base, name, verb, Some(need))?
         } else {
             let mut target = self.table_rel(base.clone(), name)?;
@@ -283,6 +292,15 @@ impl Binder<'_> {
             out.push(node);
         }
         Ok(out)
+    }
+}
+
+/// What a statement does, in [`catalog::Trigger::kind`].
+fn event_of(verb: &str) -> i16 {
+    match verb {
+        "INSERT" => trigger_type::INSERT,
+        "UPDATE" => trigger_type::UPDATE,
+        _ => trigger_type::DELETE,
     }
 }
 

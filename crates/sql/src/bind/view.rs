@@ -350,6 +350,10 @@ impl Binder<'_> {
             let own = bits.iter().filter(|(event, _)| table.has_instead(*event));
             events |= own.fold(0, |all, (_, bit)| all | bit);
         }
+        use catalog::rule_event as r;
+        let bits = [(r::UPDATE, 4), (r::INSERT, 8), (r::DELETE, 16)];
+        let own = bits.iter().filter(|(event, _)| table.has_instead_rule(*event));
+        events |= own.fold(0, |all, (_, bit)| all | bit);
         let tree = tree_of(&query.sql)?;
         let NodeEnum::SelectStmt(select) = &*tree else { return Ok(events) };
         if !self.why_not_updatable(select)?.is_empty() {
