@@ -21,6 +21,7 @@ const LAYERS: [&str; 18] = [
     "plpgsql",
     "javascript",
     "ddl",
+    "ext-contrib",
     "wire",
     "server",
     "lab",

@@ -6,7 +6,7 @@ use imbl::{HashMap, OrdMap};
 
 use crate::object::ids::PG_CATALOG;
 use crate::object::{
-    Aggregate, Cast, Conversion, Defined, Id, Operator, OperatorClass, OperatorFamily,
+    Aggregate, Cast, Conversion, Defined, Extension, Id, Operator, OperatorClass, OperatorFamily,
     TextSearchConfig, TextSearchDictionary,
 };
 use crate::snapshot::Snapshot;
@@ -31,6 +31,7 @@ impl DefinedMap {
                 types::user::some_casts();
                 self.casts.insert((o.source, o.target), oid);
             }
+            Defined::Class(o) if o.usable => learn(o),
             _ => {}
         }
         self.all.insert(oid, Arc::new(object));
@@ -64,7 +65,53 @@ impl DefinedMap {
     }
 }
 
+/// Tells `types` of a class that indexes can have, which looks classes up by oid.
+fn learn(class: &OperatorClass) {
+    use types::opclass;
+    opclass::learn(opclass::NewClass {
+        class: opclass::Class {
+            oid: class.oid,
+            name: "",
+            family: class.family,
+            ty: base::Oid(class.input),
+            default: class.default,
+            key_type: base::Oid(class.key),
+            method: class.method,
+        },
+        name: &class.name,
+        code: &class.code,
+    });
+    for (operator, function) in class.operators.iter().zip(&class.behind) {
+        let member = opclass::Member {
+            family: class.family,
+            sides: [base::Oid(operator.left), base::Oid(operator.right)],
+            strategy: operator.number as u16,
+            operator: base::Oid(operator.operator),
+            orders: operator.sort_family != 0,
+        };
+        opclass::learn_member(member, base::Oid(*function), class.method);
+    }
+}
+
 impl Snapshot {
+    /// All extensions that were created.
+    pub fn extensions(&self) -> impl Iterator<Item = &Extension> {
+        self.defined().filter_map(|d| match &**d {
+            Defined::Extension(o) => Some(o),
+            _ => None,
+        })
+    }
+
+    /// An extension by its name.
+    pub fn extension_named(&self, name: &str) -> Option<&Extension> {
+        self.extensions().find(|e| e.name == name)
+    }
+
+    /// The extension that an object belongs to.
+    pub fn extension_of(&self, id: Id) -> Option<&Extension> {
+        self.extensions().find(|e| e.members.contains(&id))
+    }
+
     /// All operators, casts, classes, families and conversions that users made.
     pub fn defined(&self) -> impl Iterator<Item = &Arc<Defined>> {
         self.defined.all.values()

@@ -57,7 +57,17 @@ pub fn index_column(
         let _ = write!(out, " COLLATE {name}");
     }
     if let Some(class) = types::opclass::class(key.class) {
-        let _ = write!(out, " {}", quote_ident(class.name));
+        let own = match catalog.defined_by_oid(class.oid).map(|d| &**d) {
+            Some(crate::object::Defined::Class(own)) => Some(own),
+            _ => None,
+        };
+        let schema = own
+            .filter(|own| !path.contains(&own.schema))
+            .and_then(|own| catalog.schema(own.schema))
+            .map_or_else(String::new, |s| format!("{}.", quote_ident(&s.name)));
+        if own.is_none_or(|own| !own.default) {
+            let _ = write!(out, " {schema}{}", quote_ident(class.name));
+        }
     }
     match (key.descending, key.nulls_first) {
         (false, false) => {}

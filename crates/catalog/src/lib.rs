@@ -15,6 +15,7 @@ pub mod collation;
 mod database;
 mod defined;
 pub mod definition;
+pub mod extension;
 pub mod object;
 pub mod partition;
 pub mod partition_text;
@@ -31,12 +32,12 @@ pub use database::{AttachRefused, Attachment, Closed, OpenDatabase, SHARED};
 pub use object::{
     Acl, AclItem, AclKind, Aggregate, AggregateSteps, BaseKind, Cast, CheckOption, Collation,
     Column, Constraint, ConstraintKind, Conversion, Database, DefaultAcl, Defined, EnumLabel,
-    EventTrigger, FamilyFunction, FamilyOperator, ForeignKey, ForeignKeyAction, Function,
-    FunctionArg, Identity, Index, IndexColumn, KeyCollation, KeyExpression, Membership, Object,
-    OnCommit, Operator, OperatorClass, OperatorFamily, PartitionBound, PartitionKey, Partitioning,
-    Policy, RangeKind, Role, Rule, Schema, Sequence, SessionDefaults, Table, TableKind, TableStats,
-    TextSearchConfig, TextSearchDictionary, Trigger, UserType, UserTypeKind, ViewQuery, rule_event,
-    trigger_type,
+    EventTrigger, Extension, FamilyFunction, FamilyOperator, ForeignKey, ForeignKeyAction,
+    Function, FunctionArg, Identity, Index, IndexColumn, KeyCollation, KeyExpression, Membership,
+    Object, OnCommit, Operator, OperatorClass, OperatorFamily, PartitionBound, PartitionKey,
+    Partitioning, Policy, RangeKind, Role, Rule, Schema, Sequence, SessionDefaults, Table,
+    TableKind, TableStats, TextSearchConfig, TextSearchDictionary, Trigger, UserType, UserTypeKind,
+    ViewQuery, rule_event, trigger_type,
 };
 pub use snapshot::Snapshot;
 pub use store::{Catalog, CatalogTx, overflow_rel};

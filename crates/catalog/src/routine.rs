@@ -207,7 +207,9 @@ fn attributes(function: &Function) -> String {
     ] {
         out.push_str(if set { word } else { "" });
     }
-    if function.cost != if function.language == "internal" { 1.0 } else { 100.0 } {
+    if function.cost
+        != if matches!(function.language.as_str(), "internal" | "c") { 1.0 } else { 100.0 }
+    {
         let _ = write!(out, " COST {}", function.cost);
     }
     if function.rows != 0.0 && function.rows != 1000.0 {
@@ -250,6 +252,9 @@ pub fn definition(catalog: &Snapshot, path: &[Id], function: &Function) -> Strin
     }
     match standard_body(function) {
         Some(body) => out.push_str(&body),
+        None if !function.library.is_empty() => {
+            let _ = write!(out, "AS '{}', $function${}$function$", function.library, function.body);
+        }
         None => {
             let mut tag = kind.to_lowercase();
             while function.body.contains(&format!("${tag}")) {
@@ -302,6 +307,7 @@ mod tests {
             row_of: None,
             aggregate: None,
             support: 0,
+            library: String::new(),
         }
     }
 

@@ -140,7 +140,14 @@ impl Snapshot {
                     align: base.align as u8,
                     ..io
                 };
-                (io, UserKind::Base { form: Oid(base.form) })
+                if base.open.is_empty() {
+                    return (io, UserKind::Base { form: Oid(base.form) });
+                }
+                match types::extension::open_type(&base.open) {
+                    Some(class) => (io, UserKind::Open(types::open::Class(class))),
+                    // The code is gone: so are the values.
+                    None => (TypeIo { category: b'P', ..io }, UserKind::Shell),
+                }
             }
             UserTypeKind::Shell => (TypeIo { category: b'P', ..io }, UserKind::Shell),
         }

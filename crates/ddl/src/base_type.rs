@@ -75,7 +75,11 @@ pub fn create_base(cx: &mut ExecContext<'_>, def: &BaseDef) -> Result<()> {
     expect(from.result, ty, "input", input)?;
     let to = operator::function(output, &[ty], cx)?;
     expect(to.result, CSTRING, "output", output)?;
-    let form = built_in_form(cx, from.oid, to.oid)?;
+    let open = open_class(cx, from.oid);
+    let form = match &open {
+        Some(_) => Oid::INVALID,
+        None => built_in_form(cx, from.oid, to.oid)?,
+    };
     let mut functions = [from.oid, to.oid, 0, 0, 0, 0, 0, 0];
     for (at, name) in def.functions.iter().enumerate().skip(2) {
         let args: &[Oid] = match at {
@@ -103,9 +107,19 @@ pub fn create_base(cx: &mut ExecContext<'_>, def: &BaseDef) -> Result<()> {
         element: def.element.map_or(0, |ty| ty.0),
         delimiter: def.delimiter.unwrap_or(','),
         collatable: def.collatable,
+        open: open.unwrap_or_default(),
     };
     let made = UserType { kind: UserTypeKind::Base(Box::new(kind)), ..known };
     cx.catalog_tx.put(cx.tx, Object::Type(Box::new(made)))
+}
+
+/// What makes a type's values when its input function is an extension's: library and symbol.
+fn open_class(cx: &mut ExecContext<'_>, input: u32) -> Option<String> {
+    let view = cx.catalog_tx.view();
+    let function = view.function(input).filter(|f| f.language == "c")?;
+    let library = types::extension::library_name(&function.library);
+    let name = format!("{library}/{}", function.body);
+    types::extension::open_type(&name).map(|_| name)
 }
 
 /// The built-in type whose input and output two functions are.
@@ -307,6 +321,7 @@ fn constructors(
             row_of: None,
             aggregate: None,
             support: 0,
+            library: String::new(),
         };
         cx.catalog_tx.put(cx.tx, Object::Function(Box::new(function)))?;
         rights::begin(cx, AclKind::Function, oid, of.owner, of.schema)?;

@@ -119,7 +119,7 @@ pub fn named(
             return Err(missing());
         }
         "EXTENSION" => {
-            let oid = named::extension(name).ok_or_else(missing)?;
+            let oid = named::extension(view, name).ok_or_else(missing)?;
             found(class::EXTENSION, oid, "extension", name)
         }
         "FOREIGN-DATA WRAPPER" | "PUBLICATION" | "SERVER" | "SUBSCRIPTION" => {

@@ -336,6 +336,8 @@ fn users(view: &Snapshot, used: &Used, item: Item) -> Vec<(Item, Tie)> {
             defined_users(view, id, &mut out);
         }
         Item::Defined(id) => {
+            let has = |i: &&std::sync::Arc<catalog::Index>| i.columns.iter().any(|c| c.class == id);
+            out.extend(view.indexes().filter(has).map(|i| (Item::Index(i.oid), Tie::Normal)));
             expression_users(view, id, &mut out);
             views_using(view, id, None, &mut out);
             functions_using(view, id, &mut out);
@@ -372,7 +374,10 @@ fn schema_contents(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
         view.user_collations().filter(|c| c.schema == id).map(|c| Item::Collation(c.oid));
     let defined = view.defined().filter(|d| d.schema() == Some(id)).map(|d| Item::Defined(d.oid()));
     let all = tables.chain(sequences).chain(types).chain(functions).chain(collations);
-    let all = all.chain(defined);
+    let extensions = view.extensions().filter(|e| e.schema == id).map(|e| Item::Defined(e.oid));
+    // Members go with their extensions.
+    let inside = |item: &Item| view.extension_of(item.oid()).is_none();
+    let all = all.chain(defined).filter(inside).chain(extensions);
     out.extend(all.map(|item| (item, Tie::Normal)));
 }
 
@@ -607,6 +612,7 @@ fn collect(view: &Snapshot, items: &[Item]) -> Vec<Doomed> {
     let seen = items.iter().copied().collect();
     let mut walk = Walk { view, used: Used::of(view), seen, out: Vec::new() };
     for item in items {
+        walk.add_members(*item);
         walk.add_users(*item);
         walk.out.push(Doomed { item: *item, because: None });
     }
@@ -636,6 +642,23 @@ struct Walk<'v> {
 }
 
 impl Walk<'_> {
+    /// The members of an extension, which go with it whatever they use of each other.
+    fn add_members(&mut self, item: Item) {
+        let Item::Defined(id) = item else { return };
+        let Some(catalog::Defined::Extension(extension)) =
+            self.view.defined_by_oid(id).map(|d| &**d)
+        else {
+            return;
+        };
+        let of = |id: &u32| super::extension::item_of(self.view, *id);
+        let members: Vec<Item> = extension.members.iter().rev().filter_map(of).collect();
+        let members: Vec<Item> = members.into_iter().filter(|m| self.seen.insert(*m)).collect();
+        for member in members {
+            self.add_users(member);
+            self.out.push(Doomed { item: member, because: Some((item, Tie::Auto)) });
+        }
+    }
+
     fn add_users(&mut self, item: Item) {
         for (user, tie) in users(self.view, &self.used, item) {
             // Part of a relation that goes anyway.
@@ -660,6 +683,7 @@ impl Walk<'_> {
                 }
                 continue;
             }
+            self.add_members(user);
             self.add_users(user);
             self.out.push(Doomed { item: user, because: Some((item, tie)) });
         }
@@ -695,9 +719,41 @@ pub fn drop_items(cx: &mut ExecContext<'_>, items: &[Item], cascade: bool) -> Re
             break doomed;
         }
     };
-    report(cx, items, &doomed, cascade)?;
     let gone: HashSet<Item> = doomed.iter().map(|d| d.item).collect();
+    keep_members(cx, &doomed, &gone)?;
+    report(cx, items, &doomed, cascade)?;
     doomed.iter().try_for_each(|d| delete(cx, d.item, &gone))
+}
+
+/// `2BP01` when a member of an extension would go without it, unless a script of an extension says so.
+fn keep_members(cx: &mut ExecContext<'_>, doomed: &[Doomed], gone: &HashSet<Item>) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    if view.extensions().next().is_none() {
+        return Ok(());
+    }
+    let mark = super::extension::MARK;
+    if cx.hooks.deferred().running.iter().any(|tag| tag.starts_with(mark)) {
+        return Ok(());
+    }
+    for item in doomed.iter().rev().map(|d| d.item) {
+        if matches!(item, Item::Column(..) | Item::Constraint(..) | Item::Default(..))
+            || matches!(item, Item::Attribute(..) | Item::Trigger(..) | Item::Policy(..))
+        {
+            continue;
+        }
+        let Some(extension) = view.extension_of(item.oid()) else { continue };
+        if gone.contains(&Item::Defined(extension.oid)) {
+            continue;
+        }
+        let what = describe(&view, cx.search_path, item);
+        let name = quote_identifier(&extension.name);
+        return Err(err!(
+            DEPENDENT_OBJECTS_STILL_EXIST,
+            "cannot drop {what} because extension {name} requires it"
+        )
+        .hint(format!("You can drop extension {name} instead.")));
+    }
+    Ok(())
 }
 
 /// The error of RESTRICT, if something uses the item.

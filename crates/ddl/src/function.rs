@@ -121,7 +121,32 @@ fn validate(oid: u32, def: &RoutineDef, cx: &mut ExecContext<'_>) -> Result<()> 
             )),
         };
     }
+    if function.language == "c" {
+        return validate_symbol(&function);
+    }
     exec::routine::validate(&function, def.body_at, cx)
+}
+
+/// A function in LANGUAGE c is one of an extension's library.
+fn validate_symbol(function: &Function) -> Result<()> {
+    let library = types::extension::library_name(&function.library);
+    if !types::extension::has_library(library) {
+        return Err(super::extension::no_library(&function.library));
+    }
+    let internal = |ty: u32| Oid(ty) == types::oids::INTERNAL;
+    // What takes or returns internal values is the index methods' and the planner's to call: they have their own.
+    let silent = internal(function.result) || function.args.iter().any(|a| internal(a.ty));
+    let known = types::extension::symbol(library, &function.body).is_some()
+        || exec::native::find(library, &function.body).is_some();
+    if known || silent {
+        return Ok(());
+    }
+    Err(err!(
+        UNDEFINED_FUNCTION,
+        "could not find function \"{}\" in file \"{}\"",
+        function.body,
+        function.library
+    ))
 }
 
 /// What CREATE OR REPLACE may not change.

@@ -30,6 +30,7 @@ mod depend;
 mod domain;
 mod drop;
 mod event_trigger;
+mod extension;
 mod function;
 mod identity;
 mod index_build;

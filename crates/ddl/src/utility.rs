@@ -15,8 +15,8 @@ use exec::{copy, explain, rights};
 
 use crate::{
     alter_table, collation, comment, create_index, create_schema, create_table, create_table_as,
-    database, defined, drop, event_trigger, function, inherit, large_object, maintain, policy,
-    rename, role, rule, sequence, set_constraints, set_schema, steps, trigger, truncate,
+    database, defined, drop, event_trigger, extension, function, inherit, large_object, maintain,
+    policy, rename, role, rule, sequence, set_constraints, set_schema, steps, trigger, truncate,
     user_types, view,
 };
 
@@ -103,6 +103,7 @@ fn run(
         Utility::Type(statement) => user_types::run(statement, cx)?,
         Utility::Collation(statement) => collation::run(statement, cx)?,
         Utility::Define(statement) => defined::run(statement, cx)?,
+        Utility::Extension(statement) => extension::run(statement, cx)?,
         Utility::Drop { kind, names, if_exists, cascade, .. } => {
             drop::run(kind, names, *if_exists, *cascade, cx)?;
         }

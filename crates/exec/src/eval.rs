@@ -226,6 +226,8 @@ fn relabel(value: Datum, ty: Oid) -> Datum {
         (Datum::Int4(v), _) if oid_like => Datum::Oid(v as u32),
         (Datum::Oid(v), oids::INT4) => Datum::Int4(v as i32),
         (Datum::Oid(v), oids::INT8) => Datum::Int8(i64::from(v)),
+        (value @ (Datum::Open(_) | Datum::Array(_)), _) => types::open::relabel(value, ty),
+        (value, _) if types::user::is_user(ty) => types::open::relabel(value, ty),
         (value, _) => value,
     }
 }

@@ -31,6 +31,7 @@ pub mod explain;
 pub mod index_search;
 pub mod language;
 pub mod modify;
+pub mod native;
 pub mod nested;
 pub mod ops;
 pub mod overflow;

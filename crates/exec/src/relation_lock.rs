@@ -137,6 +137,11 @@ pub fn new_oid(cx: &mut ExecContext<'_>, beside: u32) -> Result<u32> {
 
 /// A NOTICE.
 pub fn notice(cx: &mut ExecContext<'_>, code: base::SqlState, message: String) {
+    // Extensions' scripts say nothing below a warning.
+    let mark = crate::native::SCRIPT_MARK;
+    if cx.hooks.deferred().running.last().is_some_and(|tag| tag.starts_with(mark)) {
+        return;
+    }
     cx.hooks.notice("NOTICE", Error::new(code, message));
 }
 

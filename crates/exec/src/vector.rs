@@ -186,7 +186,7 @@ fn wide<'b>(expr: &Expr, batch: &'b Batch, run: &mut Run<'_, '_>) -> Result<Valu
             }
         }
         Expr::Collate(arg, ..) => wide(arg, batch, run),
-        Expr::Relabel(arg, ty) => match wide(arg, batch, run)? {
+        Expr::Relabel(arg, ty) if !types::user::is_user(*ty) => match wide(arg, batch, run)? {
             Values::Lent(c) if same_form(c, *ty) => Ok(Values::Lent(c)),
             Values::Own(c) if same_form(&c, *ty) => Ok(Values::Own(c)),
             _ => by_rows(expr, batch, run),

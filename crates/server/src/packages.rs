@@ -1,4 +1,4 @@
-//! The families of types that are crates of their own.
+//! The families of types that are crates of their own, and the extensions that come with the server.
 
 use types::open::Package;
 
@@ -8,4 +8,5 @@ const PACKAGES: &[&Package] = &[&textsearch::PACKAGE, &geometry::PACKAGE];
 pub fn register() {
     types::open::register(PACKAGES);
     textsearch::gin::register();
+    ext_contrib::register();
 }

@@ -17,6 +17,7 @@ pub mod define_statement;
 pub mod embedded;
 pub mod event_trigger;
 pub mod expr;
+pub mod extension_statement;
 mod graft;
 mod identity;
 pub mod logical;

@@ -72,6 +72,13 @@ pub fn row(catalog: &Snapshot, function: &Function) -> &'static FunctionRow {
 
 /// How a function runs: in LANGUAGE internal as the built-in one that it names.
 fn body_of(function: &Function) -> Body {
+    if function.language == "c" && function.aggregate.is_none() {
+        let library = types::extension::library_name(&function.library);
+        return match types::extension::symbol(library, &function.body) {
+            Some(body @ (Body::Scalar(_) | Body::Typed(_) | Body::Set(_))) => body,
+            _ => Body::User,
+        };
+    }
     if function.language != "internal" || function.aggregate.is_some() {
         return Body::User;
     }

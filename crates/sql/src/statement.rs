@@ -545,6 +545,7 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::Type(statement) => (statement.tag(), true),
         Utility::Collation(statement) => (statement.tag(), true),
         Utility::Define(statement) => (statement.tag(), true),
+        Utility::Extension(statement) => (statement.tag(), true),
         Utility::NoOp(_) => ("SET", false),
     }
 }

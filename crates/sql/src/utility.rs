@@ -918,6 +918,8 @@ pub enum Utility {
     Collation(CollationStatement),
     /// Statements about operators, casts and what else users define.
     Define(DefineStatement),
+    /// Extensions.
+    Extension(crate::extension_statement::ExtensionStatement),
     /// A statement that does nothing but is accepted, with a notice's text if any.
     NoOp(Option<String>),
 }

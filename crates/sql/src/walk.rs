@@ -228,6 +228,9 @@ pub fn has_subquery(e: &Expr) -> bool {
 pub fn is_equality(function: &FunctionRow) -> bool {
     // That of geometric types compares sizes: equal values need not be the same.
     let geometric = |ty: &base::Oid| types::TypeIo::get(*ty).is_some_and(|t| t.category == b'G');
+    if function.operator != base::Oid::INVALID {
+        return types::opclass::comparison(function.operator) == Some("=");
+    }
     is_operator(function, "=") && !function.args.iter().any(geometric)
 }
 

@@ -4,7 +4,8 @@
 //! house lacks stand in `pg_opclass` and are never asked for. What users define lies in the catalog.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, PoisonError, RwLock};
 
 use base::Oid;
 
@@ -22,7 +23,7 @@ pub const FAMILY_OPERATORS: &str = include_str!("table/family_operators.txt");
 pub const FAMILY_FUNCTIONS: &str = include_str!("table/family_functions.txt");
 
 /// An operator class.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Class {
     /// Oid.
     pub oid: u32,
@@ -41,7 +42,7 @@ pub struct Class {
 }
 
 /// An operator of a family.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Member {
     /// The family's oid.
     pub family: u32,
@@ -103,9 +104,89 @@ pub fn classes() -> &'static [Class] {
     &TABLES.classes
 }
 
-/// A class by its oid.
+/// A class by its oid: PostgreSQL's, or one that was learnt.
 pub fn class(oid: u32) -> Option<&'static Class> {
-    classes().iter().find(|c| c.oid == oid)
+    let own = || learned(|l| l.classes.get(&oid).map(|known| known.class));
+    classes().iter().find(|c| c.oid == oid).or_else(own)
+}
+
+/// What is known of operator classes that the catalog has, beside PostgreSQL's own. Their oids are never used for
+/// anything else, so what was learnt once stays; nobody defines classes by the million.
+#[derive(Default)]
+struct Learned {
+    classes: HashMap<u32, LearnedClass>,
+    /// By family and function.
+    members: HashMap<(u32, Oid), &'static [Member]>,
+    /// Operators that compare two values of one type, by oid.
+    comparisons: HashMap<Oid, &'static str>,
+}
+
+struct LearnedClass {
+    class: &'static Class,
+    code: String,
+}
+
+static LEARNED: RwLock<Option<Learned>> = RwLock::new(None);
+static SOME_LEARNED: AtomicBool = AtomicBool::new(false);
+
+fn learned<R>(look: impl FnOnce(&Learned) -> Option<R>) -> Option<R> {
+    if !SOME_LEARNED.load(Ordering::Acquire) {
+        return None;
+    }
+    let known = LEARNED.read().unwrap_or_else(PoisonError::into_inner);
+    look(known.as_ref()?)
+}
+
+/// A class of the catalog's, to be learnt.
+pub struct NewClass<'a> {
+    /// As of any class; the name is leaked.
+    pub class: Class,
+    /// Its name.
+    pub name: &'a str,
+    /// Library and symbol of the code behind it; empty: it has none of its own.
+    pub code: &'a str,
+}
+
+/// Notes a class that has an index behind it, before the catalog gives it to anybody.
+pub fn learn(new: NewClass<'_>) {
+    let mut known = LEARNED.write().unwrap_or_else(PoisonError::into_inner);
+    let learned = known.get_or_insert_default();
+    if !learned.classes.contains_key(&new.class.oid) {
+        let name: &'static str = String::leak(new.name.to_owned());
+        let class: &'static Class = Box::leak(Box::new(Class { name, ..new.class }));
+        learned.classes.insert(class.oid, LearnedClass { class, code: new.code.to_owned() });
+    }
+    SOME_LEARNED.store(true, Ordering::Release);
+}
+
+/// Notes an operator of such a class or of its family, with the function behind it.
+pub fn learn_member(member: Member, function: Oid, method: u32) {
+    const COMPARISONS: [&str; 5] = ["<", "<=", "=", ">=", ">"];
+    let mut known = LEARNED.write().unwrap_or_else(PoisonError::into_inner);
+    let learned = known.get_or_insert_default();
+    if method == BTREE
+        && member.sides[0] == member.sides[1]
+        && crate::user::is_user(member.sides[0])
+        && let Some(name) = COMPARISONS.get(usize::from(member.strategy).wrapping_sub(1))
+    {
+        learned.comparisons.insert(member.operator, *name);
+    }
+    let list = learned.members.entry((member.family, function)).or_insert(&[]);
+    if !list.iter().any(|m| m.operator == member.operator && m.strategy == member.strategy) {
+        let copies = list.iter().copied().chain([member]).collect();
+        *list = Vec::leak(copies);
+    }
+    SOME_LEARNED.store(true, Ordering::Release);
+}
+
+/// The comparison that a user's operator is, between two values of one type.
+pub fn comparison(operator: Oid) -> Option<&'static str> {
+    learned(|l| l.comparisons.get(&operator).copied())
+}
+
+/// Library and symbol of the code behind a class that was learnt.
+pub fn code(oid: u32) -> Option<String> {
+    learned(|l| l.classes.get(&oid).map(|c| c.code.clone()))
 }
 
 /// A class of an access method by its name, of several with the name the one for the type.
@@ -173,7 +254,8 @@ fn stands_for(ty: Oid) -> Oid {
 
 /// The operators of a family whose function is this one.
 pub fn members(family: u32, function: Oid) -> &'static [Member] {
-    TABLES.members.get(&(family, function)).map_or(&[], Vec::as_slice)
+    let own = || learned(|l| l.members.get(&(family, function)).copied()).unwrap_or_default();
+    TABLES.members.get(&(family, function)).map_or_else(own, Vec::as_slice)
 }
 
 /// An operator's commutator, as a function.

@@ -67,6 +67,10 @@ pub trait OpenValue: Any + Debug + Send + Sync {
     fn item(&self, _index: i32) -> Option<Datum> {
         None
     }
+    /// The value as one of a built-in type of the same form, for casts WITHOUT FUNCTION; None: there is none.
+    fn plain(&self) -> Option<Datum> {
+        None
+    }
     /// Bytes held beyond the pointer.
     fn heap_bytes(&self) -> usize;
     /// For [`Open::get`].
@@ -136,6 +140,14 @@ pub trait OpenType: Send + Sync + 'static {
     /// A value that does not fit.
     fn fit(&self, _ty: Oid, _typmod: i32, value: Datum, _explicit: bool) -> Result<Datum> {
         Ok(value)
+    }
+    /// The built-in type whose values have the same form: what [`OpenValue::plain`] gives.
+    fn plain_type(&self) -> Option<Oid> {
+        None
+    }
+    /// Makes a value of one of a built-in type of the same form, for casts WITHOUT FUNCTION.
+    fn from_plain(&self, _ty: Oid, value: Datum) -> Datum {
+        value
     }
     /// The type of what a subscript gives; None: there are no subscripts.
     fn element(&self) -> Option<Oid> {
@@ -249,6 +261,42 @@ pub fn get(ty: Oid) -> Option<&'static dyn OpenType> {
         };
     }
     built_in(ty)
+}
+
+/// A value as one of another type of the same form (a cast WITHOUT FUNCTION). Most stay as they are.
+pub fn relabel(value: Datum, ty: Oid) -> Datum {
+    if let Datum::Open(open) = &value {
+        if open.0.ty() == ty {
+            return value;
+        }
+        if let Some(plain) = open.0.plain() {
+            return relabel(plain, ty);
+        }
+        return value;
+    }
+    if let Datum::Array(array) = &value {
+        let element = crate::TypeIo::array_element(ty).unwrap_or(Oid::INVALID);
+        let opened = crate::user::is_user(element) && get(element).is_some();
+        if opened || array.items.iter().any(|i| matches!(i, Datum::Open(_))) {
+            let mut array = Arc::unwrap_or_clone(array.clone());
+            array.element = element;
+            array.items = array.items.into_iter().map(|i| relabel(i, element)).collect();
+            return Datum::Array(array.into());
+        }
+        return value;
+    }
+    let value = match (value, ty) {
+        (Datum::Text(text), crate::oids::BPCHAR) => Datum::Bpchar(text),
+        (value, _) => value,
+    };
+    if value.is_null() || !crate::user::is_user(ty) {
+        return value;
+    }
+    match crate::user::get(ty).map(|user| user.kind.clone()) {
+        Some(crate::user::UserKind::Open(class)) => class.0.from_plain(ty, value),
+        Some(crate::user::UserKind::Domain { base, .. }) => relabel(value, base),
+        _ => value,
+    }
 }
 
 /// An [`OpenType`] that can be printed.

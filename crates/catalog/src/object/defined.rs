@@ -174,6 +174,15 @@ pub struct OperatorClass {
     pub operators: Vec<FamilyOperator>,
     /// Its functions.
     pub functions: Vec<FamilyFunction>,
+    /// Whether indexes can have it: the type's own order is behind it, or the code of an extension.
+    #[serde(default)]
+    pub usable: bool,
+    /// Library and symbol of that code; empty: there is none.
+    #[serde(default)]
+    pub code: String,
+    /// The functions behind its operators, in their order.
+    #[serde(default)]
+    pub behind: Vec<Id>,
 }
 
 /// A conversion between encodings.
@@ -231,9 +240,34 @@ pub struct TextSearchDictionary {
     pub options: String,
 }
 
+/// An extension.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Extension {
+    /// Oid.
+    pub oid: Id,
+    /// Name.
+    pub name: String,
+    /// The schema of its objects; the extension itself is in none.
+    pub schema: Id,
+    /// Owner's oid.
+    pub owner: Id,
+    /// Its objects may move to another schema.
+    pub relocatable: bool,
+    /// Version.
+    pub version: String,
+    /// Its members' oids, in the order in which they were made.
+    pub members: Vec<Id>,
+    /// Extensions that it needs.
+    pub requires: Vec<Id>,
+    /// Tables of users' settings, whose rows are dumped, with the condition.
+    pub config: Vec<(Id, String)>,
+}
+
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Defined {
+    /// An extension.
+    Extension(Extension),
     /// An operator.
     Operator(Operator),
     /// A cast.
@@ -254,6 +288,7 @@ impl Defined {
     /// Its oid.
     pub fn oid(&self) -> Id {
         match self {
+            Defined::Extension(o) => o.oid,
             Defined::Operator(o) => o.oid,
             Defined::Cast(o) => o.oid,
             Defined::Family(o) => o.oid,
@@ -267,6 +302,7 @@ impl Defined {
     /// Its name; a cast has none.
     pub fn name(&self) -> &str {
         match self {
+            Defined::Extension(o) => &o.name,
             Defined::Operator(o) => &o.name,
             Defined::Cast(_) => "",
             Defined::Family(o) => &o.name,
@@ -280,6 +316,7 @@ impl Defined {
     /// Its schema; a cast is in none.
     pub fn schema(&self) -> Option<Id> {
         match self {
+            Defined::Extension(_) => None,
             Defined::Operator(o) => Some(o.schema),
             Defined::Cast(_) => None,
             Defined::Family(o) => Some(o.schema),
@@ -293,6 +330,7 @@ impl Defined {
     /// Its owner; a cast's are those of its types.
     pub fn owner(&self) -> Option<Id> {
         match self {
+            Defined::Extension(o) => Some(o.owner),
             Defined::Operator(o) => Some(o.owner),
             Defined::Cast(_) => None,
             Defined::Family(o) => Some(o.owner),
@@ -306,6 +344,7 @@ impl Defined {
     /// Where it is, who owns it and what it is called; None for a cast.
     pub fn place_mut(&mut self) -> Option<(&mut Id, &mut Id, &mut String)> {
         Some(match self {
+            Defined::Extension(o) => (&mut o.schema, &mut o.owner, &mut o.name),
             Defined::Operator(o) => (&mut o.schema, &mut o.owner, &mut o.name),
             Defined::Cast(_) => return None,
             Defined::Family(o) => (&mut o.schema, &mut o.owner, &mut o.name),
@@ -319,6 +358,7 @@ impl Defined {
     /// The oid of its catalog.
     pub fn class(&self) -> Id {
         match self {
+            Defined::Extension(_) => class::EXTENSION,
             Defined::Operator(_) => class::OPERATOR,
             Defined::Cast(_) => class::CAST,
             Defined::Family(_) => class::OPERATOR_FAMILY,
@@ -332,6 +372,7 @@ impl Defined {
     /// As messages call its kind.
     pub fn word(&self) -> &'static str {
         match self {
+            Defined::Extension(_) => "extension",
             Defined::Operator(_) => "operator",
             Defined::Cast(_) => "cast",
             Defined::Family(_) => "operator family",
@@ -350,6 +391,7 @@ impl Defined {
             operators.chain(functions).collect::<Vec<Id>>()
         };
         match self {
+            Defined::Extension(o) => o.requires.iter().copied().chain([o.schema]).collect(),
             Defined::Operator(o) => vec![o.left, o.right, o.result, o.function, o.restrict, o.join],
             Defined::Cast(o) => vec![o.source, o.target, o.function],
             Defined::Family(o) => members(&o.operators, &o.functions),

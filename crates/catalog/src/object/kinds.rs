@@ -133,6 +133,9 @@ pub struct BaseKind {
     pub delimiter: char,
     /// COLLATABLE.
     pub collatable: bool,
+    /// What makes its values when that is the code of an extension: library and symbol of the input function.
+    #[serde(default)]
+    pub open: String,
 }
 
 /// A label of an enum.
@@ -206,6 +209,9 @@ pub struct Function {
     /// SUPPORT; 0: none.
     #[serde(default)]
     pub support: Id,
+    /// The library of a function in LANGUAGE c, whose body is the symbol.
+    #[serde(default)]
+    pub library: String,
 }
 
 impl Function {

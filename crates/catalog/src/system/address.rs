@@ -131,7 +131,7 @@ impl Names<'_> {
                 Some(self.in_schema(kind, ids::PG_CATALOG, name, &quote_ident(name)))
             }
             class::LARGE_OBJECT => Some(plain("large object", &id.to_string())),
-            class::EXTENSION => (super::named::extension("plpgsql") == Some(id))
+            class::EXTENSION => (super::named::extension(self.catalog, "plpgsql") == Some(id))
                 .then(|| plain("extension", "plpgsql")),
             class::TABLESPACE => {
                 let found = schema::TABLESPACES.iter().find(|t| t.0 == id)?;
@@ -156,6 +156,7 @@ impl Names<'_> {
         let name = own.name();
         let of_method = |method: Id| schema::ACCESS_METHODS.iter().find(|m| m.0 == method);
         Some(match own {
+            Defined::Extension(e) => plain("extension", &e.name),
             Defined::Operator(o) => {
                 let side = |t: Id| if t == 0 { "-".to_owned() } else { self.qualified_type(t) };
                 let args = vec![side(o.left), side(o.right)];
@@ -275,15 +276,59 @@ impl Names<'_> {
                         (class::DATABASE, self.catalog.database_named(name).map(|d| d.oid))
                     }
                     "language" => (class::LANGUAGE, super::named::language(name)),
-                    "extension" => (class::EXTENSION, super::named::extension(name)),
+                    "extension" => (class::EXTENSION, super::named::extension(self.catalog, name)),
                     "access method" => (class::ACCESS_METHOD, super::named::access_method(name)),
                     _ => (class::TABLESPACE, super::named::tablespace(name)),
                 };
                 let missing = || err!(UNDEFINED_OBJECT, "{kind} \"{name}\" does not exist");
                 of(class, found.ok_or_else(missing)?)
             }
+            "cast" => {
+                let ty = |n: Option<&String>| self.expect(oids::REGTYPE, n.map_or("", |n| n));
+                let (from, to) = (ty(names.first())?, ty(args.first())?);
+                let own = self.catalog.cast(from, to).map(|c| c.oid);
+                let built_in = || super::named::cast(base::Oid(from), base::Oid(to));
+                let missing = || {
+                    let [from, to] = [from, to].map(|t| self.type_name(t));
+                    err!(UNDEFINED_OBJECT, "cast from type {from} to type {to} does not exist")
+                };
+                of(class::CAST, own.or_else(built_in).ok_or_else(missing)?)
+            }
+            "operator class" | "operator family" => self.method_address(kind, names),
             "table constraint" => self.constraint_address(names),
             _ => Err(err!(INVALID_PARAMETER_VALUE, "unrecognized object type \"{kind}\"")),
+        }
+    }
+
+    /// An operator class or family: the method's name comes first.
+    fn method_address(&self, kind: &str, names: &[String]) -> Result<Address> {
+        let [method, place @ .., name] = names else {
+            bail!(INVALID_PARAMETER_VALUE, "name list length must be at least 2");
+        };
+        let id = super::named::access_method(method)
+            .ok_or_else(|| err!(UNDEFINED_OBJECT, "access method \"{method}\" does not exist"))?;
+        let fits = |d: &&std::sync::Arc<Defined>| {
+            let of = match &***d {
+                Defined::Class(c) if kind == "operator class" => c.method,
+                Defined::Family(f) if kind == "operator family" => f.method,
+                _ => return false,
+            };
+            let in_place = match place.first() {
+                Some(place) => d.schema().is_some_and(|s| self.schema_name(s) == *place),
+                None => d.schema().is_some_and(|s| self.path.contains(&s)),
+            };
+            of == id && d.name() == name && in_place
+        };
+        let class = match kind {
+            "operator class" => class::OPERATOR_CLASS,
+            _ => class::OPERATOR_FAMILY,
+        };
+        match self.catalog.defined().find(fits) {
+            Some(found) => Ok(Address { class, object: found.oid(), column: 0 }),
+            None => Err(err!(
+                UNDEFINED_OBJECT,
+                "{kind} \"{name}\" does not exist for access method \"{method}\""
+            )),
         }
     }
 
@@ -307,7 +352,8 @@ impl Names<'_> {
     }
 
     /// A type's name with its schema, but for those that are words of SQL.
-    fn qualified_type(&self, id: Id) -> String {
+    /// A type's name with its schema, whatever the path.
+    pub fn qualified_type(&self, id: Id) -> String {
         match self.type_identity(id) {
             Some(found) => found.identity,
             None => self.type_name(id),

@@ -301,6 +301,9 @@ fn user_proc(cx: &SystemCx<'_>, f: &crate::Function) -> Vec<Datum> {
         .set("pronargdefaults", f.inputs().filter(|a| a.default.is_some()).count() as i16)
         .set("prosrc", if f.standard_body { "" } else { f.body.as_str() })
         .set("proacl", function_acl(cx, f.oid));
+    if !f.library.is_empty() {
+        row = row.set("probin", f.library.as_str());
+    }
     if f.args.iter().any(|a| a.mode != 'i') {
         let types = f.args.iter().map(|a| oid(a.ty)).collect();
         let modes = f.args.iter().map(|a| Datum::Char(a.mode as u8)).collect();

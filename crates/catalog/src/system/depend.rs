@@ -237,6 +237,10 @@ impl Ties<'_, '_> {
 
     fn defined(&mut self, d: &Defined) {
         let own = (d.class(), d.oid(), 0);
+        if let Defined::Extension(e) = d {
+            self.extension(e);
+            return;
+        }
         if let Some(schema) = d.schema() {
             self.add(own, (class::SCHEMA, schema, 0), 'n');
         }
@@ -267,6 +271,18 @@ impl Ties<'_, '_> {
             let row = (class::FAMILY_FUNCTION, f.oid, 0);
             self.add(row, own, tie);
             self.add_member(row, (class::FUNCTION, f.function, 0), member);
+        }
+    }
+
+    fn extension(&mut self, e: &crate::object::Extension) {
+        let own = (class::EXTENSION, e.oid, 0);
+        self.add(own, (class::SCHEMA, e.schema, 0), 'n');
+        for id in &e.requires {
+            self.add(own, (class::EXTENSION, *id, 0), 'n');
+        }
+        for id in &e.members {
+            let class = super::schema::class_of(self.cx, *id);
+            self.add((class, *id, 0), own, 'e');
         }
     }
 

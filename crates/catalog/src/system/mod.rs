@@ -11,6 +11,7 @@ mod checked;
 mod collations;
 mod defined;
 mod depend;
+pub mod extensions;
 pub mod facts;
 mod information;
 pub mod named;
@@ -240,6 +241,9 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
         "pg_settings" => views::pg_settings,
         "pg_stats" => views::pg_stats,
         "pg_extension" => schema::pg_extension,
+        "pg_available_extensions" => extensions::available,
+        "pg_available_extension_versions" => extensions::versions,
+        "pg_extension_threads" => extensions::threads,
         "pg_conversion" => text_search::pg_conversion,
         "pg_ts_parser" => text_search::pg_ts_parser,
         "pg_ts_template" => text_search::pg_ts_template,

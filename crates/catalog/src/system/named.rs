@@ -5,6 +5,7 @@ use base::Oid;
 use super::facts::{self, Fact, field};
 use super::schema;
 use crate::object::Id;
+use crate::snapshot::Snapshot;
 
 /// An access method.
 pub fn access_method(name: &str) -> Option<Id> {
@@ -62,8 +63,11 @@ pub fn operator_family(method: Id, name: &str) -> Option<Id> {
 }
 
 /// An extension.
-pub fn extension(name: &str) -> Option<Id> {
-    (name == "plpgsql").then_some(schema::PLPGSQL_EXTENSION)
+pub fn extension(catalog: &Snapshot, name: &str) -> Option<Id> {
+    match name {
+        "plpgsql" => Some(schema::PLPGSQL_EXTENSION),
+        name => catalog.extension_named(name).map(|e| e.oid),
+    }
 }
 
 /// A conversion between encodings.

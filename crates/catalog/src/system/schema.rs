@@ -6,7 +6,7 @@ use base::Result;
 use types::Datum;
 
 use super::roles::stored_acl;
-use super::row::{oid, row};
+use super::row::{array, oid, row};
 use super::sequences::class;
 use super::{SystemCx, facts};
 use crate::object::ids::{BTREE_AM, HEAP_AM, PG_CATALOG, PG_DEFAULT, PG_GLOBAL, SUPERUSER};
@@ -82,15 +82,32 @@ const JAVASCRIPT: Id = 15990;
 /// The extension of this name, which every database has.
 pub(super) const PLPGSQL_EXTENSION: Id = 13559;
 
-pub(super) fn pg_extension(_cx: &SystemCx<'_>) -> Rows {
-    let row = row(PG_CATALOG, "pg_extension")
+pub(super) fn pg_extension(cx: &SystemCx<'_>) -> Rows {
+    let plpgsql = row(PG_CATALOG, "pg_extension")
         .set("oid", oid(PLPGSQL_EXTENSION))
         .set("extname", "plpgsql")
         .set("extowner", oid(SUPERUSER))
         .set("extnamespace", oid(PG_CATALOG))
         .set("extrelocatable", false)
         .set("extversion", "1.0");
-    Ok(vec![row.done()])
+    let mut out = vec![plpgsql.done()];
+    out.extend(cx.catalog.extensions().map(|e| {
+        let mut row = row(PG_CATALOG, "pg_extension")
+            .set("oid", oid(e.oid))
+            .set("extname", e.name.as_str())
+            .set("extowner", oid(e.owner))
+            .set("extnamespace", oid(e.schema))
+            .set("extrelocatable", e.relocatable)
+            .set("extversion", e.version.as_str());
+        if !e.config.is_empty() {
+            let ids = e.config.iter().map(|(id, _)| oid(*id)).collect();
+            let conditions = e.config.iter().map(|(_, c)| Datum::text(c)).collect();
+            row = row.set("extconfig", array(types::oids::OID, 1, ids));
+            row = row.set("extcondition", array(types::oids::TEXT, 1, conditions));
+        }
+        row.done()
+    }));
+    Ok(out)
 }
 
 pub(super) fn pg_tablespace(_cx: &SystemCx<'_>) -> Rows {

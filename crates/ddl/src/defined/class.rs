@@ -218,8 +218,13 @@ pub fn create(def: &ClassDef, cx: &mut ExecContext<'_>) -> Result<()> {
         .detail(format!("Operator class \"{other}\" already is the default.")));
     }
     check_new(&members, family, cx)?;
+    let (usable, code) = index_behind(&view, &am, def.input, &members);
+    let behind = members.operators.iter().map(|o| function_behind(&view, o.operator)).collect();
     let oid = super::super::new_oid(cx, schema)?;
     let made = OperatorClass {
+        usable,
+        code,
+        behind,
         oid,
         name: def.name.name.clone(),
         schema,
@@ -233,6 +238,37 @@ pub fn create(def: &ClassDef, cx: &mut ExecContext<'_>) -> Result<()> {
         functions: members.functions,
     };
     put(cx, Defined::Class(made))
+}
+
+/// The function of an operator.
+fn function_behind(view: &Snapshot, operator: u32) -> u32 {
+    match view.operator(operator) {
+        Some(own) => own.function,
+        None => types::func::operator(Oid(operator)).map_or(0, |row| row.function.0),
+    }
+}
+
+/// Whether indexes can have a class: those of types that an extension brings with an order of their own, and those
+/// with code of an extension, which is returned.
+fn index_behind(view: &Snapshot, am: &Method, input: Oid, members: &Members) -> (bool, String) {
+    let support = |number: i16| {
+        let own = members.functions.iter().find(|f| f.number == number)?;
+        let function = view.function(own.function).filter(|f| f.language == "c")?;
+        let library = types::extension::library_name(&function.library);
+        Some(format!("{library}/{}", function.body))
+    };
+    match am.name {
+        "btree" | "hash" => {
+            let open = types::user::get(input)
+                .is_some_and(|t| matches!(t.kind, types::user::UserKind::Open(_)));
+            (open && support(1).is_some(), String::new())
+        }
+        "gin" => match support(2) {
+            Some(code) if types::extension::gin_class(&code, input).is_some() => (true, code),
+            _ => (false, String::new()),
+        },
+        _ => (false, String::new()),
+    }
 }
 
 /// The class that a type has by default.

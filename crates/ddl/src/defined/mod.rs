@@ -69,11 +69,15 @@ pub fn run(statement: &DefineStatement, cx: &mut ExecContext<'_>) -> Result<()> 
             }
             None => err!(INVALID_PARAMETER_VALUE, "no security label providers have been loaded"),
         }),
-        DefineStatement::DependsOn(extension) => match named::extension(extension) {
+        DefineStatement::DependsOn(extension) => match extension_named(extension, cx) {
             None => Err(err!(UNDEFINED_OBJECT, "extension \"{extension}\" does not exist")),
             Some(_) => Err(Error::unsupported("ALTER … DEPENDS ON EXTENSION")),
         },
     }
+}
+
+fn extension_named(name: &str, cx: &mut ExecContext<'_>) -> Option<u32> {
+    named::extension(&cx.catalog_tx.view(), name)
 }
 
 /// A name with its schema as written.
@@ -588,7 +592,7 @@ fn create_language(
     }
     match (named::language(name), handler) {
         // Without a handler it is the extension of that name.
-        (Some(_), None) if named::extension(name).is_some() => {
+        (Some(_), None) if name == "plpgsql" => {
             let message = format!("extension \"{name}\" already exists");
             if !replace {
                 base::bail!(DUPLICATE_OBJECT, "{message}");
@@ -600,8 +604,7 @@ fn create_language(
             Err(err!(DUPLICATE_OBJECT, "language \"{name}\" already exists"))
         }
         (_, Some(_)) => Err(Error::unsupported("CREATE LANGUAGE with a handler")),
-        (_, None) => Err(err!(FEATURE_NOT_SUPPORTED, "extension \"{name}\" is not available")
-            .detail("Extensions cannot be installed; what the server has is part of it.")),
+        (_, None) => Err(super::extension::not_available(name)),
     }
 }
 

@@ -142,10 +142,20 @@ pub fn call(
         "pg_lsn_mii" => moved(args, -1, run.cx.format)?,
         "pg_jit_available" => Datum::Bool(false),
         "pg_current_logfile" | "pg_get_statisticsobjdef_expressions" => Datum::Null,
-        "pg_prepared_xact"
-        | "pg_extension_update_paths"
-        | "pg_get_multixact_members"
-        | "pg_get_catalog_foreign_keys" => Datum::array(oids::RECORD, Vec::new()),
+        "pg_prepared_xact" | "pg_get_multixact_members" | "pg_get_catalog_foreign_keys" => {
+            Datum::array(oids::RECORD, Vec::new())
+        }
+        "pg_extension_config_dump" => {
+            config_dump(id, text_at(args, 1), run)?;
+            Datum::text("")
+        }
+        "pg_extension_update_paths" => {
+            let row = |[from, to, way]: [Option<String>; 3]| {
+                record(vec![optional(from), optional(to), optional(way)])
+            };
+            let paths = catalog::system::extensions::update_paths(&text_at(args, 0));
+            Datum::array(oids::RECORD, paths.into_iter().map(row).collect())
+        }
         "pg_xact_commit_timestamp"
         | "pg_xact_commit_timestamp_origin"
         | "pg_last_committed_xact" => {
@@ -160,6 +170,25 @@ pub fn call(
         }
         _ => return Ok(None),
     }))
+}
+
+/// Notes a table whose rows are settings of the extension's users, for pg_dump.
+fn config_dump(table: u32, condition: &str, run: &mut Run<'_, '_>) -> Result<()> {
+    let mark = crate::native::SCRIPT_MARK;
+    let running = &run.cx.hooks.deferred().running;
+    let name = running.iter().rev().find_map(|tag| tag.strip_prefix(mark)).map(str::to_owned);
+    let view = run.cx.catalog_tx.view();
+    let extension = name.and_then(|name| view.extension_named(&name).cloned());
+    let Some(mut extension) = extension else {
+        return Err(err!(
+            FEATURE_NOT_SUPPORTED,
+            "pg_extension_config_dump() can only be called from an SQL script executed by CREATE EXTENSION"
+        ));
+    };
+    extension.config.retain(|(id, _)| *id != table);
+    extension.config.push((table, condition.to_owned()));
+    let object = catalog::Defined::Extension(extension);
+    run.cx.catalog_tx.put(run.cx.tx, catalog::Object::Defined(Box::new(object)))
 }
 
 fn names<'a>(view: &'a Snapshot, run: &'a Run<'_, '_>) -> Names<'a> {

@@ -1,4 +1,4 @@
-//! DROP of objects of kinds that the server does not have (extensions, …): there is
+//! DROP of objects of kinds that the server does not have (servers, …): there is
 //! no such object, and that is the answer. What is always there can't be dropped: `0A000`.
 
 use base::{Error, Result, SqlState, err, sqlstate};
@@ -10,16 +10,13 @@ use crate::utility::Utility;
 use super::{Binder, ast};
 
 /// What belongs to the server, by kind.
-const ALWAYS_THERE: [(T, &[&str]); 2] = [
-    (T::ObjectLanguage, &["c", "internal", "javascript", "plpgsql", "sql"]),
-    (T::ObjectExtension, &["plpgsql", "pg_stat_statements"]),
-];
+const ALWAYS_THERE: [(T, &[&str]); 1] =
+    [(T::ObjectLanguage, &["c", "internal", "javascript", "plpgsql", "sql"])];
 
 /// Kinds that are named as such: the command tag and the noun.
 fn kind(kind: T) -> Option<(&'static str, &'static str)> {
     Some(match kind {
         T::ObjectLanguage => ("DROP LANGUAGE", "language"),
-        T::ObjectExtension => ("DROP EXTENSION", "extension"),
         T::ObjectFdw => ("DROP FOREIGN DATA WRAPPER", "foreign-data wrapper"),
         T::ObjectForeignServer => ("DROP SERVER", "server"),
         T::ObjectForeignTable => ("DROP FOREIGN TABLE", "foreign table"),

@@ -649,7 +649,7 @@ fn item_cast(from: Oid, to: Oid, context: CastContext) -> Option<Oid> {
 
 fn relabel(expr: Expr, to: Oid) -> Expr {
     match expr {
-        Expr::Const(value, _) => Expr::Const(value, to),
+        Expr::Const(value, _) => Expr::Const(types::open::relabel(value, to), to),
         Expr::Relabel(inner, _) if inner.ty() == to => *inner,
         Expr::Relabel(inner, _) => Expr::Relabel(inner, to),
         other => Expr::Relabel(Box::new(other), to),

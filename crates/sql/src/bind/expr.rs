@@ -939,6 +939,13 @@ impl Binder<'_> {
         self.binary("=", left, right, position)
     }
 
+    /// Whether it is a type that an extension brings with an order.
+    fn has_own_order(&self, ty: Oid) -> bool {
+        let base = types::user::base_type(ty, -1).0;
+        types::user::is_user(base)
+            && self.cx.catalog.operator_classes().any(|c| c.usable && c.input == base.0)
+    }
+
     /// Whether values of a type can be told apart (those of json can't).
     ///
     /// # Errors
@@ -951,7 +958,7 @@ impl Binder<'_> {
         // The `=` of geometric types compares sizes, and belongs to no class.
         let geometric = types::TypeIo::get(inner).is_some_and(|t| t.category == b'G');
         let known = || !geometric && operator::comparison("=", inner).is_some();
-        if inner == RECORD || inner == UNKNOWN || known() {
+        if inner == RECORD || inner == UNKNOWN || known() || self.has_own_order(inner) {
             return Ok(());
         }
         let name = types::io::format_type(ty, -1);
@@ -963,6 +970,7 @@ impl Binder<'_> {
     pub(crate) fn check_sortable(&self, ty: Oid, position: u32) -> Result<()> {
         let sortable = coerce::element_of(ty) != Oid::INVALID
             || ty == RECORD
+            || self.has_own_order(ty)
             || operator::comparison("<", ty).is_some()
                 && types::TypeIo::get(ty).is_none_or(|t| t.category != b'G');
         if sortable {

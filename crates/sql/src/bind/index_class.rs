@@ -125,6 +125,9 @@ impl Binder<'_> {
     }
 
     fn named_class(&self, elem: &pb::IndexElem, ty: Oid, method: AccessMethod) -> Result<u32> {
+        if let Some(own) = self.own_class(elem, ty, method)? {
+            return Ok(own);
+        }
         let default = opclass::default_class(method.oid(), ty);
         let shown = || types::io::format_type(ty, -1);
         let names = ast::strings(&elem.opclass);
@@ -171,6 +174,57 @@ impl Binder<'_> {
         }
         self.require_gin_class(method, class, ty, elem)?;
         Ok(if default.is_some_and(|d| d.oid == class.oid) { 0 } else { class.oid })
+    }
+}
+
+impl Binder<'_> {
+    /// A class that the catalog has (an extension's), by its name or as the default of a type without a built-in one.
+    fn own_class(
+        &self,
+        elem: &pb::IndexElem,
+        ty: Oid,
+        method: AccessMethod,
+    ) -> Result<Option<u32>> {
+        let base = types::user::base_type(ty, -1).0;
+        let takes = |c: &catalog::OperatorClass| {
+            let input = Oid(c.input);
+            input == ty
+                || input == base
+                || input == types::oids::TEXT && base == types::oids::VARCHAR
+                || input == types::oids::ANYENUM && types::user::is_enum(base)
+                || input == types::oids::ANYARRAY && super::coerce::element_of(base) != Oid::INVALID
+        };
+        let names = ast::strings(&elem.opclass);
+        let of_method = |c: &&catalog::OperatorClass| c.method == method.oid();
+        let mut all = self.cx.catalog.operator_classes().filter(of_method);
+        let found = if names.is_empty() {
+            if opclass::default_class(method.oid(), ty).is_some() {
+                return Ok(None);
+            }
+            all.find(|c| c.default && takes(c))
+        } else {
+            let (schema, name) = ast::qualified(&names);
+            let in_place = |c: &&catalog::OperatorClass| match schema {
+                Some(schema) => {
+                    self.cx.catalog.schema_named(schema).is_some_and(|s| s.oid == c.schema)
+                }
+                None => self.cx.search_path.contains(&c.schema),
+            };
+            all.find(|c| c.name == name && in_place(c))
+        };
+        let Some(class) = found else { return Ok(None) };
+        if !takes(class) {
+            base::bail!(
+                DATATYPE_MISMATCH,
+                "operator class \"{}\" does not accept data type {}",
+                names.join("."),
+                types::io::format_type(ty, -1)
+            );
+        }
+        if !class.usable {
+            return Err(self.unsupported(&format!("operator class \"{}\"", class.name), -1));
+        }
+        Ok(Some(class.oid))
     }
 }
 

@@ -36,6 +36,7 @@ mod define_type;
 pub(crate) mod dml;
 mod event_trigger;
 pub(crate) mod expr;
+mod extension;
 pub(crate) mod from;
 pub(crate) mod function;
 pub(crate) mod generated;

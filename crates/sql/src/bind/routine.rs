@@ -17,9 +17,6 @@ use super::overload::Candidate;
 use super::scope::Place;
 use super::{Binder, Scope, ast, inner};
 
-/// Languages that a PostgreSQL has from the start.
-const OTHER_LANGUAGES: [&str; 1] = ["c"];
-
 /// Languages with crates of their own.
 const PROCEDURAL_LANGUAGES: [&str; 2] = ["plpgsql", "javascript"];
 
@@ -468,7 +465,7 @@ impl Binder<'_> {
     ) -> Result<Option<(String, i32)>> {
         let mut body = None;
         let mut language = None;
-        let mut one_item_only = false;
+        let mut symbol = None;
         let mut seen: Vec<&str> = Vec::new();
         for node in nodes {
             let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
@@ -482,9 +479,7 @@ impl Binder<'_> {
                 "as" => {
                     let Some(NodeEnum::List(list)) = inner(&def.arg) else { continue };
                     let parts = ast::owned_strings(&list.items);
-                    if parts.len() > 1 {
-                        one_item_only = true;
-                    }
+                    symbol = parts.get(1).cloned();
                     body = parts.into_iter().next().map(|text| (text, def.location));
                 }
                 "language" => language = super::define::def_value(def),
@@ -496,21 +491,22 @@ impl Binder<'_> {
             (None, Some(_)) => "sql".to_owned(),
             (None, None) => return Err(bad("no language specified")),
         };
-        if OTHER_LANGUAGES.contains(&language.as_str()) {
-            return Err(base::Error::unsupported(format!("language {language}")));
-        }
-        if language == "internal" {
+        if matches!(language.as_str(), "internal" | "c") {
             let superuser = self.cx.catalog.role(self.cx.role).is_some_and(|r| r.superuser);
             if !superuser {
-                base::bail!(INSUFFICIENT_PRIVILEGE, "permission denied for language internal");
+                base::bail!(INSUFFICIENT_PRIVILEGE, "permission denied for language {language}");
             }
             if function.cost == 100.0 {
                 function.cost = 1.0;
             }
+            if let Some((file, _)) = body.as_mut().filter(|_| language == "c") {
+                function.library = std::mem::take(file);
+                *file = symbol.take().unwrap_or_else(|| function.name.clone());
+            }
         } else if language != "sql" && !PROCEDURAL_LANGUAGES.contains(&language.as_str()) {
             base::bail!(UNDEFINED_OBJECT, "language \"{language}\" does not exist");
         }
-        if one_item_only {
+        if symbol.is_some() {
             return Err(bad(format_args!("only one AS item needed for language \"{language}\"")));
         }
         if body.is_some() && sql_body.is_some() {
@@ -775,22 +771,6 @@ impl Binder<'_> {
         })))];
         Ok((select, returns))
     }
-
-    /// CREATE EXTENSION: what is there is there; nothing else can be.
-    pub(crate) fn create_extension(&self, stmt: &pb::CreateExtensionStmt) -> Result<Utility> {
-        let name = &stmt.extname;
-        if !matches!(name.as_str(), "plpgsql" | "pg_stat_statements") {
-            return Err(err!(FEATURE_NOT_SUPPORTED, "extension \"{name}\" is not available")
-                .detail("Extensions cannot be installed; what the server has is part of it.")
-                .hint("The extensions that are here: plpgsql, pg_stat_statements."));
-        }
-        let message = format!("extension \"{name}\" already exists");
-        if !stmt.if_not_exists {
-            base::bail!(DUPLICATE_OBJECT, "{message}");
-        }
-        let notices = vec![err!(DUPLICATE_OBJECT, "{message}, skipping")];
-        Ok(Utility::Nothing { tag: "CREATE EXTENSION", notices })
-    }
 }
 
 /// `42P13` when no input says what a polymorphic output is.
@@ -856,6 +836,7 @@ pub(crate) fn blank() -> Function {
         row_of: None,
         aggregate: None,
         support: 0,
+        library: String::new(),
     }
 }
 

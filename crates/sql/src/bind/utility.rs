@@ -317,6 +317,9 @@ impl Binder<'_> {
         if let Some(statement) = self.define_statement(node)? {
             return Ok(Some(Utility::Define(statement)));
         }
+        if let Some(statement) = self.extension_statement(node)? {
+            return Ok(Some(Utility::Extension(statement)));
+        }
         if let Some(statement) = self.collation_statement(node)? {
             return Ok(Some(Utility::Collation(statement)));
         }
@@ -367,7 +370,6 @@ impl Binder<'_> {
                 self.create_aggregate(s)?
             }
             NodeEnum::AlterFunctionStmt(s) => self.alter_routine(s)?,
-            NodeEnum::CreateExtensionStmt(s) => self.create_extension(s)?,
             NodeEnum::CreateTrigStmt(s) => self.create_trigger(s)?,
             NodeEnum::RuleStmt(s) => self.create_rule(s)?,
             NodeEnum::CreatePolicyStmt(s) => self.create_policy(s)?,

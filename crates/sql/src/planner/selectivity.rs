@@ -39,6 +39,9 @@ pub(crate) const COMPARISONS: [&str; 5] = ["=", "<", "<=", ">", ">="];
 
 /// Which comparison operator a function is behind.
 pub(crate) fn comparison_name(function: &types::func::FunctionRow) -> Option<&'static str> {
+    if function.operator != base::Oid::INVALID {
+        return types::opclass::comparison(function.operator);
+    }
     COMPARISONS.iter().find(|name| walk::is_operator(function, name)).copied()
 }
 

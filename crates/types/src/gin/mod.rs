@@ -88,6 +88,9 @@ pub fn class(oid: u32, ty: Oid) -> Option<Arc<dyn GinClass>> {
         Some("jsonb_ops") => Some(Arc::new(jsonb::JsonbOps)),
         Some("jsonb_path_ops") => Some(Arc::new(jsonb::JsonbPathOps)),
         _ => {
+            if let Some(code) = opclass::code(oid) {
+                return crate::extension::gin_class(&code, ty);
+            }
             let known = OTHERS.lock().iter().find(|(class, _)| *class == oid).map(|c| c.1);
             known.map(|make| make(ty))
         }

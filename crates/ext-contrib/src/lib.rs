@@ -1,0 +1,24 @@
+//! The extensions that come with the server: their control files and scripts (`extensions/`), and the code behind
+//! them, one module each.
+//!
+//! Everything here is safe for threads: functions of their arguments, or of the session that calls them. The names of
+//! functions, types and operators are those of PostgreSQL's contrib modules, whose manual (appendix F) is the source.
+
+#![forbid(unsafe_code)]
+
+mod citext;
+mod common;
+mod uuid_ossp;
+
+use types::extension::Library;
+
+const LIBRARIES: &[&Library] = &[&uuid_ossp::LIBRARY, &citext::LIBRARY];
+
+/// The files of `extensions/`.
+const FILES: catalog::extension::Files = include!(concat!(env!("OUT_DIR"), "/files.rs"));
+
+/// Makes all of them known. To be called before anything is looked up.
+pub fn register() {
+    catalog::extension::embed(FILES);
+    types::extension::register(LIBRARIES);
+}

@@ -1,0 +1,1 @@
+-- The views and functions of pg_stat_statements are part of the server, in pg_catalog.
