@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::{docs, root};
 
 /// The crates from the lowest to the highest; each may use only those before it (the table in ARCHITECTURE.md).
-const LAYERS: [&str; 18] = [
+const LAYERS: [&str; 19] = [
     "base",
     "sched",
     "storage",

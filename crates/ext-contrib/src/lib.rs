@@ -6,13 +6,22 @@
 
 #![forbid(unsafe_code)]
 
+mod btree_gin;
 mod citext;
 mod common;
+mod fuzzystrmatch;
+mod pg_trgm;
 mod uuid_ossp;
 
 use types::extension::Library;
 
-const LIBRARIES: &[&Library] = &[&uuid_ossp::LIBRARY, &citext::LIBRARY];
+const LIBRARIES: &[&Library] = &[
+    &uuid_ossp::LIBRARY,
+    &citext::LIBRARY,
+    &pg_trgm::LIBRARY,
+    &btree_gin::LIBRARY,
+    &fuzzystrmatch::LIBRARY,
+];
 
 /// The files of `extensions/`.
 const FILES: catalog::extension::Files = include!(concat!(env!("OUT_DIR"), "/files.rs"));
@@ -21,4 +30,5 @@ const FILES: catalog::extension::Files = include!(concat!(env!("OUT_DIR"), "/fil
 pub fn register() {
     catalog::extension::embed(FILES);
     types::extension::register(LIBRARIES);
+    exec::native::register("pg_trgm", pg_trgm::SYMBOLS);
 }

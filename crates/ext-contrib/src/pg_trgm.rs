@@ -1,0 +1,368 @@
+//! pg_trgm: how much two texts have in common by their trigrams, and GIN indexes over trigrams.
+//!
+//! A text's words, in lower case, stand between two blanks and one: `cat` has the trigrams `  c`, ` ca`, `cat`,
+//! `at `. A trigram of other letters than ASCII's is kept as a checksum of three bytes, as PostgreSQL keeps it.
+//!
+//! The similarity of a word with a text is the greatest that the word has with a run of the text's trigrams.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use base::ternary::{Mode, Ternary};
+use base::{Result, err};
+use exec::context::ExecContext;
+use exec::native::{Native, Symbols};
+use types::Datum;
+use types::extension::Library;
+use types::func::Body;
+use types::gin::{GinClass, GinQuery, QueryKey};
+use types::oids::TEXT;
+
+use crate::common::Bodies;
+
+/// The extension's code.
+pub static LIBRARY: Library = Library {
+    name: "pg_trgm",
+    bodies,
+    gin: &[("gin_extract_value_trgm", |_| Arc::new(TrgmOps))],
+    ..Library::EMPTY
+};
+
+/// What needs the session's settings.
+pub const SYMBOLS: Symbols = &[
+    ("set_limit", Native::Scalar(set_limit)),
+    ("show_limit", Native::Scalar(|_, cx| Ok(Datum::Float4(threshold(SIMILARITY, cx)? as f32)))),
+    (
+        "similarity_op",
+        Native::Scalar(|args, cx| {
+            reaches(similarity(args[0].as_str(), args[1].as_str()), SIMILARITY, cx)
+        }),
+    ),
+    ("word_similarity_op", Native::Scalar(|args, cx| word_op(args, false, false, cx))),
+    ("word_similarity_commutator_op", Native::Scalar(|args, cx| word_op(args, true, false, cx))),
+    ("strict_word_similarity_op", Native::Scalar(|args, cx| word_op(args, false, true, cx))),
+    (
+        "strict_word_similarity_commutator_op",
+        Native::Scalar(|args, cx| word_op(args, true, true, cx)),
+    ),
+];
+
+type Threshold = (&'static str, f64);
+
+const SIMILARITY: Threshold = ("pg_trgm.similarity_threshold", 0.3);
+const WORD: Threshold = ("pg_trgm.word_similarity_threshold", 0.6);
+const STRICT_WORD: Threshold = ("pg_trgm.strict_word_similarity_threshold", 0.5);
+
+fn threshold((name, usual): Threshold, cx: &mut ExecContext<'_>) -> Result<f64> {
+    let acting = cx.acting();
+    let args = [Datum::text(name), Datum::Bool(true)];
+    match cx.hooks.call("current_setting", &args, acting)? {
+        Datum::Text(text) => Ok(text.as_str().trim().parse().unwrap_or(usual)),
+        _ => Ok(usual),
+    }
+}
+
+fn reaches(value: f32, wanted: Threshold, cx: &mut ExecContext<'_>) -> Result<Datum> {
+    Ok(Datum::Bool(f64::from(value) >= threshold(wanted, cx)?))
+}
+
+fn set_limit(args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
+    let Datum::Float4(limit) = args[0] else { return Ok(Datum::Null) };
+    if !(0.0..=1.0).contains(&limit) {
+        return Err(err!(
+            INVALID_PARAMETER_VALUE,
+            "{limit} is outside the valid range for parameter \"{}\" (0 .. 1)",
+            SIMILARITY.0
+        ));
+    }
+    let acting = cx.acting();
+    let set = [Datum::text(SIMILARITY.0), Datum::text(&limit.to_string()), Datum::Bool(false)];
+    cx.hooks.call("set_config", &set, acting)?;
+    Ok(Datum::Float4(limit))
+}
+
+fn word_op(args: &[Datum], swapped: bool, strict: bool, cx: &mut ExecContext<'_>) -> Result<Datum> {
+    let wanted = if strict { STRICT_WORD } else { WORD };
+    reaches(word_of(args, swapped, strict)?, wanted, cx)
+}
+
+fn word_of(args: &[Datum], swapped: bool, strict: bool) -> Result<f32> {
+    let (a, b) = (args[0].as_str(), args[1].as_str());
+    if swapped { word_similarity(b, a, strict) } else { word_similarity(a, b, strict) }
+}
+
+type Trigram = [u8; 3];
+
+/// The checksum of a trigram of letters beyond ASCII: CRC-32 with its table read by the high byte.
+fn checksum(bytes: &[u8]) -> Trigram {
+    let entry =
+        |n: u32| (0..8).fold(n, |c, _| if c & 1 == 1 { c >> 1 ^ 0xedb8_8320 } else { c >> 1 });
+    let step = |crc: u32, byte: &u8| entry((crc >> 24 ^ u32::from(*byte)) & 0xff) ^ crc << 8;
+    let crc = !bytes.iter().fold(0xffff_ffff, step);
+    let [a, b, c, _] = crc.to_le_bytes();
+    [a, b, c]
+}
+
+fn trigram(letters: &[char]) -> Trigram {
+    let text: String = letters.iter().collect();
+    match text.as_bytes() {
+        [a, b, c] => [*a, *b, *c],
+        bytes => checksum(bytes),
+    }
+}
+
+fn lower(c: char) -> char {
+    let mut all = c.to_lowercase();
+    match (all.next(), all.next()) {
+        (Some(lower), None) => lower,
+        _ => c,
+    }
+}
+
+/// The trigrams of a text in their order, each with whether a word begins or ends with it.
+fn in_order(text: &str) -> Vec<(Trigram, bool, bool)> {
+    let mut out = Vec::new();
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()) {
+        let blanks = |n| std::iter::repeat_n(' ', n);
+        let letters: Vec<char> =
+            blanks(2).chain(word.chars().map(lower)).chain(blanks(1)).collect();
+        let count = letters.len() - 2;
+        let windows = letters.windows(3).enumerate();
+        out.extend(windows.map(|(n, three)| (trigram(three), n == 0, n + 1 == count)));
+    }
+    out
+}
+
+/// The different trigrams of a text, sorted.
+fn trigrams(text: &str) -> Vec<Trigram> {
+    let mut out: Vec<Trigram> = in_order(text).into_iter().map(|t| t.0).collect();
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+fn share(common: usize, a: usize, b: usize) -> f32 {
+    if a == 0 || b == 0 { 0.0 } else { common as f32 / (a + b - common) as f32 }
+}
+
+fn similarity(a: &str, b: &str) -> f32 {
+    let (a, b) = (trigrams(a), trigrams(b));
+    let common = a.iter().filter(|t| b.binary_search(t).is_ok()).count();
+    share(common, a.len(), b.len())
+}
+
+/// The greatest similarity of a word with a run of the text's trigrams; `strict`: of whole words.
+fn word_similarity(word: &str, text: &str, strict: bool) -> Result<f32> {
+    let wanted = trigrams(word);
+    let all = in_order(text);
+    let is_wanted: Vec<bool> = all.iter().map(|t| wanted.binary_search(&t.0).is_ok()).collect();
+    let mut best = 0.0_f32;
+    let mut seen: HashSet<Trigram> = HashSet::new();
+    for from in 0..all.len() {
+        if !(if strict { all[from].1 } else { is_wanted[from] }) {
+            continue;
+        }
+        sched::check_interrupts()?;
+        seen.clear();
+        let mut common = 0;
+        for (at, (trigram, _, ends)) in all.iter().enumerate().skip(from) {
+            if seen.insert(*trigram) && is_wanted[at] {
+                common += 1;
+            }
+            if if strict { *ends } else { is_wanted[at] } {
+                best = best.max(share(common, wanted.len(), seen.len()));
+            }
+            // Whatever follows, it can't become better than all wanted among these.
+            if share(wanted.len(), wanted.len(), seen.len().max(wanted.len())) <= best {
+                break;
+            }
+        }
+    }
+    Ok(best)
+}
+
+/// A trigram as `show_trgm` shows it.
+fn shown(trigram: &Trigram) -> String {
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b.is_ascii_whitespace();
+    match trigram.iter().all(plain) {
+        true => trigram.iter().map(|b| *b as char).collect(),
+        false => format!("0x{:02x}{:02x}{:02x}", trigram[0], trigram[1], trigram[2]),
+    }
+}
+
+fn show(args: &[Datum]) -> Datum {
+    // Bytes are compared as signed ones.
+    let mut all = trigrams(args[0].as_str());
+    all.sort_unstable_by_key(|t| t.map(|b| b as i8));
+    Datum::array(TEXT, all.iter().map(|t| Datum::text(&shown(t))).collect())
+}
+
+fn distance(value: f32) -> Result<Datum> {
+    Ok(Datum::Float4(1.0 - value))
+}
+
+fn bodies() -> Bodies {
+    fn both(args: &[Datum]) -> f32 {
+        similarity(args[0].as_str(), args[1].as_str())
+    }
+    vec![
+        ("show_trgm", Body::Scalar(|args, _| Ok(show(args)))),
+        ("similarity", Body::Scalar(|args, _| Ok(Datum::Float4(both(args))))),
+        ("similarity_dist", Body::Scalar(|args, _| distance(both(args)))),
+        (
+            "word_similarity",
+            Body::Scalar(|args, _| Ok(Datum::Float4(word_of(args, false, false)?))),
+        ),
+        (
+            "strict_word_similarity",
+            Body::Scalar(|args, _| Ok(Datum::Float4(word_of(args, false, true)?))),
+        ),
+        ("word_similarity_dist_op", Body::Scalar(|a, _| distance(word_of(a, false, false)?))),
+        (
+            "word_similarity_dist_commutator_op",
+            Body::Scalar(|a, _| distance(word_of(a, true, false)?)),
+        ),
+        ("strict_word_similarity_dist_op", Body::Scalar(|a, _| distance(word_of(a, false, true)?))),
+        (
+            "strict_word_similarity_dist_commutator_op",
+            Body::Scalar(|a, _| distance(word_of(a, true, true)?)),
+        ),
+    ]
+}
+
+/// `gin_trgm_ops`. Conditions are always asked again: what the index has are sets.
+struct TrgmOps;
+
+/// Trigrams that a LIKE pattern's matches have for sure. A piece between wildcards has its ends as words have them
+/// where the pattern's own text says that a word begins or ends there.
+fn of_like(pattern: &str) -> Vec<Trigram> {
+    let mut out = Vec::new();
+    // None: a wildcard.
+    let mut letters: Vec<Option<char>> = Vec::new();
+    let mut rest = pattern.chars();
+    while let Some(c) = rest.next() {
+        letters.push(match c {
+            '%' | '_' => None,
+            '\\' => rest.next(),
+            other => Some(other),
+        });
+    }
+    let is_word = |c: &Option<char>| c.is_some_and(char::is_alphanumeric);
+    let mut at = 0;
+    while at < letters.len() {
+        if !is_word(&letters[at]) {
+            at += 1;
+            continue;
+        }
+        let from = at;
+        while at < letters.len() && is_word(&letters[at]) {
+            at += 1;
+        }
+        let begins = from == 0 || letters[from - 1].is_some();
+        let ends = at == letters.len() || letters[at].is_some();
+        let mut word: Vec<char> = Vec::new();
+        word.extend(std::iter::repeat_n(' ', if begins { 2 } else { 0 }));
+        word.extend(letters[from..at].iter().flatten().map(|c| lower(*c)));
+        word.extend(std::iter::repeat_n(' ', usize::from(ends)));
+        out.extend(word.windows(3).map(trigram));
+    }
+    out
+}
+
+/// Trigrams that a regular expression's matches have for sure: those inside of runs of letters that stand for
+/// themselves, as long as there are no alternatives and no groups.
+fn of_regex(pattern: &str) -> Vec<Trigram> {
+    if pattern.starts_with("***") || pattern.starts_with("(?") || pattern.contains(['|', '(', '['])
+    {
+        return Vec::new();
+    }
+    let mut out = Vec::new();
+    let mut run: Vec<char> = Vec::new();
+    let mut flush = |run: &mut Vec<char>| {
+        out.extend(run.windows(3).map(trigram));
+        run.clear();
+    };
+    let mut rest = pattern.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => {
+                // Escapes of letters are classes or places; their arguments are of no interest.
+                if rest.next().is_some_and(char::is_alphanumeric) {
+                    flush(&mut run);
+                    return Vec::new();
+                }
+                flush(&mut run);
+            }
+            '*' | '?' | '{' => {
+                run.pop();
+                flush(&mut run);
+                if c == '{' {
+                    for inside in rest.by_ref() {
+                        if inside == '}' {
+                            break;
+                        }
+                    }
+                }
+            }
+            '+' => flush(&mut run),
+            c if c.is_alphanumeric() => run.push(lower(c)),
+            _ => flush(&mut run),
+        }
+    }
+    flush(&mut run);
+    out
+}
+
+impl GinClass for TrgmOps {
+    fn value_keys(&self, value: &Datum, keys: &mut Vec<Option<Vec<u8>>>) -> Result<()> {
+        keys.extend(trigrams(value.as_str()).into_iter().map(|t| Some(t.to_vec())));
+        Ok(())
+    }
+
+    fn query(&self, strategy: u16, value: &Datum) -> Result<GinQuery> {
+        let text = value.as_str();
+        let similar = matches!(strategy, 1 | 7 | 9);
+        let mut wanted = match strategy {
+            3 | 4 => of_like(text),
+            5 | 6 => of_regex(text),
+            _ => trigrams(text),
+        };
+        wanted.sort_unstable();
+        wanted.dedup();
+        if wanted.is_empty() {
+            return Ok(if similar { GinQuery::nothing() } else { GinQuery::everything() });
+        }
+        let keys = wanted.iter().map(|t| QueryKey::Key(t.to_vec())).collect();
+        let check: base::ternary::Check = match similar {
+            true => Arc::new(|present: &[Ternary]| {
+                present.iter().copied().max().unwrap_or(Ternary::False).min(Ternary::Maybe)
+            }),
+            false => Arc::new(|present: &[Ternary]| {
+                present.iter().copied().min().unwrap_or(Ternary::False).min(Ternary::Maybe)
+            }),
+        };
+        Ok(GinQuery { keys, mode: Mode::Default, check })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trigrams_stand_between_blanks() {
+        let all: Vec<String> = trigrams("Cat").iter().map(shown).collect();
+        assert_eq!(all, ["  c", " ca", "at ", "cat"]);
+        assert!(trigrams("..").is_empty());
+    }
+
+    #[test]
+    fn patterns_have_what_all_matches_have() {
+        let shown = |list: Vec<Trigram>| list.iter().map(super::shown).collect::<Vec<_>>();
+        assert_eq!(shown(of_like("%bcde%")), ["bcd", "cde"]);
+        assert_eq!(shown(of_like("ab%")), ["  a", " ab"]);
+        assert_eq!(shown(of_like("%a%")), [""; 0]);
+        assert_eq!(shown(of_regex("abcd*efg")), ["abc", "efg"]);
+        assert_eq!(shown(of_regex("abc|def")), [""; 0]);
+    }
+}
