@@ -130,7 +130,7 @@ fn operand(catalog: &Snapshot, table: &Table, key: &PartitionKey) -> String {
             };
             (name, catalog.column_collation(column))
         }
-        (None, Some(sql)) => (format!("({sql})"), catalog.type_collation(key.ty)),
+        (None, Some(sql)) => (enclosed(sql), catalog.type_collation(key.ty)),
         (None, None) => (String::new(), 0),
     };
     if key.collation != 0 && key.collation != usual {
@@ -322,6 +322,32 @@ pub fn whole_condition(catalog: &Snapshot, table: &Table) -> Result<Option<Strin
         at = Some(parent);
     }
     Ok((!parts.is_empty()).then(|| all_of(&parts)))
+}
+
+/// An expression in parentheses, which one call of a function does not need.
+pub fn enclosed(sql: &str) -> String {
+    if is_call(sql) { sql.to_owned() } else { format!("({sql})") }
+}
+
+/// Whether an expression is one call of a function.
+fn is_call(sql: &str) -> bool {
+    let name = sql.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.'));
+    let Some(rest) = name.filter(|at| *at > 0).map(|at| &sql[at..]) else { return false };
+    if !rest.starts_with('(') {
+        return false;
+    }
+    let mut depth = 0;
+    for (at, c) in rest.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at + 1 == rest.len();
+        }
+    }
+    false
 }
 
 /// A key's values as an error shows them: `(a, b) = (1, 2)`.

@@ -45,6 +45,8 @@ pub struct Snapshot {
     comment_of: OrdSet<(Id, Id)>,
     /// The partitions of each partitioned table that has some.
     families: OrdMap<Id, Arc<Family>>,
+    /// Partitions that are being taken out of their tables.
+    detaching: OrdMap<Id, Arc<Table>>,
     role_names: HashMap<String, Id>,
     /// (schema, name) of tables, indexes and sequences: they share one name space, as in `pg_class`.
     relation_names: HashMap<(Id, String), Id>,
@@ -97,7 +99,34 @@ impl Snapshot {
             let hidden = Index { hidden: true, ..Index::clone(index) };
             old.indexes.insert(hidden.oid, Arc::new(hidden));
         }
-        old
+        old.with_detaching(|since| since > csn)
+    }
+
+    /// With partitions that a DETACH CONCURRENTLY is taking out of their tables, if `still` says so of the CSN
+    /// since which they are not found there.
+    pub fn with_detaching(mut self, still: impl Fn(u64) -> bool) -> Snapshot {
+        let is_seen = |t: &&Arc<Table>| t.detaching.is_some_and(&still);
+        let seen: Vec<Arc<Table>> = self.detaching.values().filter(is_seen).cloned().collect();
+        for table in seen {
+            self.join_family(&table);
+        }
+        self
+    }
+
+    fn join_family(&mut self, table: &Arc<Table>) {
+        let Some(parent) = table.partition_of() else { return };
+        let family = self.families.get(&parent).cloned().unwrap_or_default();
+        self.families.insert(parent, Arc::new(family.with(table)));
+    }
+
+    /// The partitions that a DETACH CONCURRENTLY is taking out of a table.
+    pub fn detaching_from(&self, table: Id) -> impl Iterator<Item = &Arc<Table>> {
+        self.detaching.values().filter(move |t| t.partition_of() == Some(table))
+    }
+
+    /// Whether there is any, of any table.
+    pub fn has_detaching(&self) -> bool {
+        !self.detaching.is_empty()
     }
 
     /// Puts an object in, or in the place of the one with its id.
@@ -117,9 +146,9 @@ impl Snapshot {
                     self.type_ids.insert(array, TypeId::Row(o.oid, true));
                 }
                 let table = Arc::new(*o);
-                if let Some(parent) = table.partition_of() {
-                    let family = self.families.get(&parent).cloned().unwrap_or_default();
-                    self.families.insert(parent, Arc::new(family.with(&table)));
+                match table.detaching {
+                    Some(_) => drop(self.detaching.insert(table.oid, table.clone())),
+                    None => self.join_family(&table),
                 }
                 self.tables.insert(table.oid, table);
             }
@@ -178,6 +207,7 @@ impl Snapshot {
             self.stats.remove(&(id & !Object::STATS));
         } else if let Some(o) = self.tables.remove(&id) {
             take_name(&mut self.relation_names, &(o.schema, o.name.clone()), id);
+            self.detaching.remove(&id);
             if let Some(parent) = o.partition_of()
                 && let Some(family) = self.families.get(&parent)
             {

@@ -37,7 +37,7 @@ use storage::Storage;
 use txn::{Isolation, LockMode, LockTag, LockWait, Transaction, TxnManager};
 
 use crate::database::{Closed, OpenDatabase, SHARED};
-use crate::object::{Id, Index, Object, ids};
+use crate::object::{Id, Index, Object, Table, ids};
 use crate::sequence::Sequences;
 use crate::snapshot::Snapshot;
 use crate::temp::{self, Temp, TempMark};
@@ -725,8 +725,16 @@ impl CatalogTx {
             let mut next = apply(current, &self.changes, database.oid(), version);
             let mut has_new_index = false;
             for (_, object) in self.changes.of(database.oid()) {
-                if let Some(Object::Index(index)) = object.as_deref() {
-                    has_new_index |= note_files(current, &mut next, index, csn);
+                match object.as_deref() {
+                    Some(Object::Index(index)) => {
+                        has_new_index |= note_files(current, &mut next, index, csn);
+                    }
+                    Some(Object::Table(table)) if table.detaching == Some(0) => {
+                        let since = Table { detaching: Some(csn.0), ..Table::clone(table) };
+                        next.put(Object::Table(Box::new(since)));
+                        has_new_index = true;
+                    }
+                    _ => {}
                 }
             }
             (next, has_new_index)

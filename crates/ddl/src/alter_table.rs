@@ -95,6 +95,7 @@ fn lock_level(steps: &[AlterTable]) -> LockMode {
         AlterTable::SetOptions(_)
         | AlterTable::ResetOptions(_)
         | AlterTable::ClusterOn(_)
+        | AlterTable::Partition(sql::partition::PartitionCommand::Finalize(_))
         | AlterTable::ValidateConstraint(_) => LockMode::ShareUpdateExclusive,
         AlterTable::AddConstraint(def)
             if matches!(def.kind, sql::utility::ConstraintDefKind::ForeignKey { .. }) =>
@@ -214,6 +215,10 @@ fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) ->
                 table.options.retain(|(n, _)| n != name);
                 table.options.push((name.clone(), value.clone()));
             }
+            if table.options.iter().any(|(name, _)| name == "partitions") {
+                return Err(Error::unsupported("another number of partitions"));
+            }
+            exec::interval::check(&table, cx)?;
             put(cx, table)
         }
         AlterTable::ResetOptions(names) => {

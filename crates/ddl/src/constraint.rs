@@ -483,9 +483,7 @@ fn comparable(a: Oid, b: Oid) -> bool {
     use types::func::{CastContext, cast, operators_named};
     let implicit =
         |from, to| from == to || cast(from, to).is_some_and(|c| c.context == CastContext::Implicit);
-    operators_named("=").iter().any(|o| o.left == a && o.right == b)
-        || implicit(a, b)
-        || implicit(b, a)
+    operators_named("=").iter().any(|o| o.left == a && o.right == b) || implicit(a, b)
 }
 
 /// A role whose table refers to another needs the right to, on the table or on the columns.

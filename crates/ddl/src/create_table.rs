@@ -65,17 +65,20 @@ pub fn create(
     persistence: Persistence,
     if_not_exists: bool,
 ) -> Result<Option<Table>> {
-    create_as(cx, table_name, columns, (options, persistence, if_not_exists), None)
+    let made = create_as(cx, table_name, columns, (options, persistence, if_not_exists), None)?;
+    Ok(made.map(|(table, _)| table))
 }
 
-/// As [`create`]; a partitioned table has no files.
+/// As [`create`]; a partitioned table has no files. Second: how many partitions it gets at once.
 fn create_as(
     cx: &mut ExecContext<'_>,
     table_name: &sql::utility::Name,
     columns: Vec<Column>,
     (options, persistence, if_not_exists): (&[(String, String)], Persistence, bool),
     by: Option<catalog::Partitioning>,
-) -> Result<Option<Table>> {
+) -> Result<Option<(Table, u32)>> {
+    let mut options = options.to_vec();
+    let parts = exec::interval::take_partitions(&mut options, by.as_ref())?;
     let schema = name::creation_schema(cx, table_name, persistence)?;
     name::reserve(cx, schema, &table_name.name)?;
     if cx.catalog_tx.view().relation_in(schema, &table_name.name).is_some() {
@@ -103,7 +106,7 @@ fn create_as(
         kind: TableKind::Table,
         rel: rel.0,
         columns,
-        options: options.to_vec(),
+        options,
         unlogged: persistence == Persistence::Unlogged,
         on_commit: match persistence {
             Persistence::Temporary(on_commit) => on_commit,
@@ -112,9 +115,10 @@ fn create_as(
         row_type,
         ..Table::default()
     };
+    exec::interval::check(&table, cx)?;
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
     exec::rights::begin(cx, AclKind::Table, oid, cx.role, schema)?;
-    Ok(Some(table))
+    Ok(Some((table, parts)))
 }
 
 /// Empty files for a table or index, which go away if the transaction rolls back.
@@ -161,7 +165,7 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
     check_columns(columns)?;
     let made = columns.iter().map(column).collect();
     let how = (options.as_slice(), *persistence, *if_not_exists);
-    let Some(mut table) = create_as(cx, name, made, how, partition.by.clone())? else {
+    let Some((mut table, parts)) = create_as(cx, name, made, how, partition.by.clone())? else {
         return Ok(());
     };
     if *of_type != 0 {
@@ -189,8 +193,8 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
         constraint::add(cx, table.oid, def, true)?;
     }
     indexes.iter().try_for_each(|index| super::create_index::copy(cx, table.oid, index))?;
-    match partition.bound {
-        Some(_) => super::partition::take_over(cx, table.oid),
-        None => Ok(()),
+    if partition.bound.is_some() {
+        super::partition::take_over(cx, table.oid)?;
     }
+    exec::interval::make_hash(table.oid, parts, cx)
 }

@@ -290,6 +290,8 @@ fn users(view: &Snapshot, used: &Used, item: Item) -> Vec<(Item, Tie)> {
                 let child = |id: &u32| (Item::Relation(*id), Tie::Normal);
                 let tie = if table.is_partitioned() { Tie::Auto } else { Tie::Normal };
                 out.extend(view.children(table).iter().map(child).map(|(item, _)| (item, tie)));
+                let leaving = view.detaching_from(id).map(|t| Item::Relation(t.oid));
+                out.extend(leaving.map(|item| (item, Tie::Auto)));
                 if table.row_type[0] != 0 {
                     out.push((Item::Type(table.row_type[0]), Tie::Auto));
                 }

@@ -117,6 +117,12 @@ pub fn check_bound(
                 catalog::partition_text::edges(by, to, Some(&FormatContext::default()))
             )));
     }
+    let whole;
+    let mut view = view;
+    if view.detaching_from(parent.oid).next().is_some() {
+        whole = view.clone().with_detaching(|_| true);
+        view = &whole;
+    }
     let Some(family) = view.family(parent.oid) else { return Ok(()) };
     let register = family.register(by)?;
     let name = |id: u32| family.member(id).map_or("", |t| t.name.as_str());
@@ -615,16 +621,21 @@ pub fn run(
         PartitionCommand::Attach(name, spec) => attach(cx, id, name, spec),
         PartitionCommand::Detach { name, concurrently: false } => detach(cx, id, name),
         PartitionCommand::Detach { concurrently: true, .. } => {
-            Err(Error::unsupported("DETACH PARTITION CONCURRENTLY"))
+            Err(Error::internal("DETACH CONCURRENTLY in one transaction"))
         }
         PartitionCommand::Finalize(name) => {
+            let parent = refresh(cx, id)?;
             let table = super::open_table(cx, name, LockMode::AccessExclusive)?;
-            Err(err!(
-                OBJECT_NOT_IN_PREREQUISITE_STATE,
-                "cannot complete detaching partition \"{}\"",
-                table.name
-            )
-            .detail("There's no pending concurrent detach."))
+            expect_partition(&parent, &table)?;
+            if table.detaching.is_none() {
+                return Err(err!(
+                    OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    "cannot complete detaching partition \"{}\"",
+                    table.name
+                )
+                .detail("There's no pending concurrent detach."));
+            }
+            finish_detach(cx, id, table.oid)
         }
         PartitionCommand::AttachIndex(_) => Err(Error::unsupported("an index of a table")),
     }
@@ -766,6 +777,14 @@ pub fn detach(cx: &mut ExecContext<'_>, parent: u32, name: &sql::utility::Name) 
         return Err(not_partitioned(&parent, "DETACH PARTITION"));
     }
     let table = super::open_table(cx, name, LockMode::AccessExclusive)?;
+    expect_partition(&parent, &table)?;
+    expect_attached(cx, &parent, &table)?;
+    super::expect_checked(cx, &table, "ALTER TABLE")?;
+    super::constraint::check_not_referred(cx, &parent, &table)?;
+    release(cx, table.oid)
+}
+
+fn expect_partition(parent: &Table, table: &Table) -> Result<()> {
     if table.partition_of() != Some(parent.oid) {
         base::bail!(
             UNDEFINED_TABLE,
@@ -774,16 +793,90 @@ pub fn detach(cx: &mut ExecContext<'_>, parent: u32, name: &sql::utility::Name) 
             parent.name
         );
     }
+    Ok(())
+}
+
+/// `55000` for a partition that a DETACH CONCURRENTLY is taking out.
+fn expect_attached(cx: &mut ExecContext<'_>, parent: &Table, table: &Table) -> Result<()> {
+    if table.detaching.is_none() {
+        return Ok(());
+    }
+    let view = cx.catalog_tx.view();
+    let schema = view.schema(parent.schema).map_or("public", |s| s.name.as_str());
+    Err(err!(
+        OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "partition \"{}\" already pending detach in partitioned table \"{schema}.{}\"",
+        table.name,
+        parent.name
+    )
+    .hint("Use ALTER TABLE ... DETACH PARTITION ... FINALIZE to complete the pending detach operation."))
+}
+
+/// The first transaction of DETACH CONCURRENTLY: from its commit on statements do not find the partition in its
+/// table, and what its bound said is a constraint of its own. The oids of table and partition.
+///
+/// # Errors
+/// As [`detach`]; `55000` with a default partition.
+pub fn begin_detach(
+    cx: &mut ExecContext<'_>,
+    parent: &sql::utility::Name,
+    name: &sql::utility::Name,
+) -> Result<(u32, u32)> {
+    let parent = super::open_owned(cx, parent, LockMode::ShareUpdateExclusive)?;
+    let Some(by) = &parent.partitioning else {
+        return Err(not_partitioned(&parent, "DETACH PARTITION"));
+    };
+    let view = cx.catalog_tx.view();
+    let family = view.family(parent.oid);
+    if family.map(|f| f.register(by)).transpose()?.is_some_and(|r| r.default.is_some()) {
+        base::bail!(
+            OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "cannot detach partitions concurrently when a default partition exists"
+        );
+    }
+    let table = super::open_table(cx, name, LockMode::ShareUpdateExclusive)?;
+    expect_partition(&parent, &table)?;
+    expect_attached(cx, &parent, &table)?;
     super::expect_checked(cx, &table, "ALTER TABLE")?;
     super::constraint::check_not_referred(cx, &parent, &table)?;
-    release(cx, table.oid)
+    let view = cx.catalog_tx.view();
+    let condition = match table.bound.as_deref() {
+        Some(bound) => catalog::partition_text::condition(&view, &parent, bound)?,
+        None => None,
+    };
+    let mut table = Table { detaching: Some(0), ..Table::clone(&table) };
+    if let Some(condition) = condition.filter(|c| !is_implied(&table, c)) {
+        let keys = parent.partitioning.iter().flat_map(|by| &by.keys).filter(|k| k.column > 0);
+        let names = keys.map(|k| parent.columns[usize::from(k.column) - 1].name.as_str());
+        let name = name::constraint_name(&table, &names.take(1).collect::<Vec<_>>(), "check");
+        let oid = super::new_oid(cx, table.oid)?;
+        table.constraints.push(Constraint::new(oid, name, ConstraintKind::Check(condition)));
+    }
+    let ids = (parent.oid, table.oid);
+    put(cx, table)?;
+    Ok(ids)
+}
+
+/// The last transaction of DETACH CONCURRENTLY, and FINALIZE.
+///
+/// # Errors
+/// Those of the catalog.
+pub fn finish_detach(cx: &mut ExecContext<'_>, parent: u32, id: u32) -> Result<()> {
+    lock(cx, parent, LockMode::ShareUpdateExclusive)?;
+    lock(cx, id, LockMode::AccessExclusive)?;
+    let (parent, table) = (refresh(cx, parent)?, refresh(cx, id)?);
+    if table.detaching.is_none() {
+        return Ok(());
+    }
+    super::constraint::check_not_referred(cx, &parent, &table)?;
+    release(cx, id)
 }
 
 /// A partition becomes a table of its own: it keeps columns, indexes and constraints.
 fn release(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
     let mut table = refresh(cx, id)?;
     table.parents.clear();
-    table.bound = None;
+    (table.bound, table.detaching) = (None, None);
     for column in &mut table.columns {
         (column.inherited, column.only_inherited) = (0, false);
     }

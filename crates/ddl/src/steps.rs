@@ -1,4 +1,4 @@
-//! Statements that commit while they go on: CREATE INDEX, DROP INDEX and REINDEX CONCURRENTLY, and
+//! Statements that commit while they go on: CREATE INDEX, DROP INDEX, REINDEX and DETACH CONCURRENTLY, and
 //! REINDEX of a whole schema or database. Each step is a transaction; the session commits it and waits
 //! before the next ([`Job::pause`]).
 //!
@@ -6,6 +6,7 @@
 //! CREATE   listed, empty, not valid │ writers that don't know it end │ rows are added, valid
 //! DROP     not valid                │ all who may read it end        │ no longer listed
 //!                                   │ all who may write to it end    │ gone
+//! DETACH   not found in its table    │ all who may have found it end  │ a table of its own
 //! REINDEX  CREATE of a second one; the two change files; DROP of the second one with the old files
 //! ```
 //!
@@ -29,7 +30,7 @@ use sql::utility::{Name, Reindex, ReindexWhat, Utility};
 use txn::{LockMode, LockOwner, LockTag, LockWait};
 
 use super::rewrite::rebuild_index;
-use super::{create_index, drop, index_build, lock, name, notice, open_if, refresh};
+use super::{create_index, drop, index_build, lock, name, notice, open_if, partition, refresh};
 use exec::context::ExecContext;
 use exec::rights;
 
@@ -53,6 +54,8 @@ enum Step {
     Remove(Vec<u32>),
     /// Builds a table's indexes again, concurrently or not.
     Reindex(u32, bool),
+    /// Takes a partition out of its table, which nobody finds there any more.
+    Detach(u32, u32),
 }
 
 /// The session's own lock on each table.
@@ -77,6 +80,7 @@ impl Job {
                 job.begin_drop(names, *if_exists, *cascade, cx)?;
             }
             Utility::Reindex(reindex) => job.begin_reindex(reindex, cx)?,
+            Utility::AlterTable { table, steps, .. } => job.begin_detach(table, steps, cx)?,
             _ => return Err(base::Error::internal("not a statement of several transactions")),
         }
         Ok(job)
@@ -102,6 +106,7 @@ impl Job {
             Some((_, Step::Remove(indexes))) => {
                 indexes.iter().try_for_each(|index| drop::remove_index(cx, *index))
             }
+            Some((_, Step::Detach(parent, id))) => partition::finish_detach(cx, parent, id),
             Some((_, Step::Reindex(table, concurrently))) => {
                 self.reindex(table, concurrently, false, cx)
             }
@@ -158,6 +163,23 @@ impl Job {
         let pause = Some((table, LockMode::AccessExclusive));
         self.steps.push_front((pause, Step::Remove(indexes.clone())));
         self.steps.push_front((pause, Step::Retire(indexes)));
+    }
+
+    fn begin_detach(
+        &mut self,
+        table: &Name,
+        steps: &[sql::utility::AlterTable],
+        cx: &mut ExecContext<'_>,
+    ) -> Result<()> {
+        use sql::partition::PartitionCommand;
+        let [sql::utility::AlterTable::Partition(PartitionCommand::Detach { name, .. })] = steps
+        else {
+            return Err(base::Error::internal("a DETACH CONCURRENTLY beside other steps"));
+        };
+        let (parent, part) = partition::begin_detach(cx, table, name)?;
+        let pause = Some((parent, LockMode::AccessExclusive));
+        self.steps.push_back((pause, Step::Detach(parent, part)));
+        self.keep(parent, cx)
     }
 
     fn begin_reindex(&mut self, reindex: &Reindex, cx: &mut ExecContext<'_>) -> Result<()> {

@@ -29,6 +29,7 @@ pub mod event_trigger;
 pub mod execute;
 pub mod explain;
 pub mod index_search;
+pub mod interval;
 pub mod language;
 pub mod modify;
 pub mod native;

@@ -17,6 +17,7 @@ use types::Datum;
 
 use crate::context::ExecContext;
 use crate::eval;
+use crate::interval;
 use crate::relation_lock::lock;
 use crate::rows::Row;
 use crate::run::Run;
@@ -198,12 +199,14 @@ pub struct Router {
     root: Arc<Table>,
     levels: HashMap<u32, Level>,
     mode: LockMode,
+    /// Partitions by interval that it has made.
+    made: usize,
 }
 
 impl Router {
     /// For rows as this partitioned table has them.
     pub fn new(root: &Arc<Table>) -> Router {
-        Router { root: root.clone(), levels: HashMap::new(), mode: LockMode::RowExclusive }
+        Router { root: root.clone(), levels: HashMap::new(), mode: LockMode::RowExclusive, made: 0 }
     }
 
     /// The same for who only reads.
@@ -216,12 +219,20 @@ impl Router {
     /// # Errors
     /// `23514` when there is none.
     pub fn route(&mut self, row: &[Datum], run: &mut Run<'_, '_>) -> Result<u32> {
-        match self.search(row, run)? {
-            Ok(id) => Ok(id),
-            Err((level, key)) => match self.levels.get(&level) {
-                Some(level) => Err(no_partition(level, &key, run)),
-                None => Err(base::Error::internal("a way through no table")),
-            },
+        loop {
+            let (level, key) = match self.search(row, run)? {
+                Ok(id) => return Ok(id),
+                Err(missing) => missing,
+            };
+            let Some(level) = self.levels.get(&level) else {
+                return Err(base::Error::internal("a way through no table"));
+            };
+            let table = level.table.clone();
+            if !interval::make(&table, &key, run)? {
+                return Err(no_partition(level, &key, run));
+            }
+            interval::count(&mut self.made)?;
+            self.levels.clear();
         }
     }
 
@@ -292,8 +303,9 @@ fn no_partition(level: &Level, key: &[Datum], run: &mut Run<'_, '_>) -> base::Er
     if !crate::modify::may_read(run.cx, table, &mut columns) {
         return error;
     }
-    let shown =
-        catalog::partition_text::shown_key(table, by, key, run.cx.format, &|sql| sql.to_owned());
+    let shown = catalog::partition_text::shown_key(table, by, key, run.cx.format, &|sql| {
+        catalog::partition_text::enclosed(sql)
+    });
     error.detail(format!("Partition key of the failing row contains {shown}."))
 }
 
@@ -322,7 +334,10 @@ impl Belongs {
         if table.bound.is_none() || table.oid == up_to {
             return Ok(None);
         }
-        let view = cx.catalog_tx.view();
+        let mut view = cx.catalog_tx.view();
+        if view.has_detaching() {
+            view = Arc::new(Snapshot::clone(&view).with_detaching(|_| true));
+        }
         let (mut part, mut levels) = (table.oid, Vec::new());
         for id in view.partition_ancestors(table.oid) {
             let (Some(above), Some(family)) = (view.table(id).cloned(), view.family(id).cloned())

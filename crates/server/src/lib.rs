@@ -35,6 +35,7 @@ pub mod log;
 pub mod notify;
 pub mod null_server;
 pub mod packages;
+mod partition_maintenance;
 pub mod profiler;
 pub mod registry;
 pub mod resize;

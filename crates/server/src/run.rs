@@ -20,8 +20,8 @@ use crate::init::{self, InitOptions};
 use crate::server::Server;
 use crate::signals::{self, Stop};
 use crate::{
-    autovacuum, control, directory, http, listener, log, profiler, resize, saved_statistics,
-    supervisor,
+    autovacuum, control, directory, http, listener, log, partition_maintenance, profiler, resize,
+    saved_statistics, supervisor,
 };
 
 /// Serves a data directory (a missing or empty one is initialised first) until it is told to stop.
@@ -119,6 +119,7 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
     server.resizer.start(&server, resize::work);
     saved_statistics::restore(&server);
     server.statistics.start(&server, saved_statistics::work);
+    server.partitions.start(&server, partition_maintenance::work);
     profiler::start(&server);
     Ok((server, sockets))
 }
@@ -207,6 +208,7 @@ fn until_stopped(server: &Arc<Server>) -> Result<()> {
         return Ok(());
     }
     server.autovacuum.stop();
+    server.partitions.stop();
     server.resizer.stop();
     server.statistics.stop();
     server.profiler.thread.stop();

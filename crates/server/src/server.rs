@@ -84,6 +84,8 @@ pub struct Server {
     pub resizer: Background,
     /// Writes the statistics that outlive the server.
     pub statistics: Background,
+    /// Makes partitions by interval ahead of time and takes old ones away.
+    pub partitions: Background,
     /// What is known of where the time goes.
     pub profiler: Profiler,
     /// The status page.
@@ -138,6 +140,7 @@ impl Server {
             autovacuum: Background::new("autovacuum launcher"),
             resizer: Background::new("resizer"),
             statistics: Background::new("statistics writer"),
+            partitions: Background::new("partition maintenance"),
             profiler: Profiler::default(),
             http: Endpoint::default(),
             started: now(),

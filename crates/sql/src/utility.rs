@@ -1049,6 +1049,13 @@ impl Utility {
         match self {
             Utility::CreateIndex { concurrently: true, .. } => Some("CREATE INDEX CONCURRENTLY"),
             Utility::Drop { concurrently: true, .. } => Some("DROP INDEX CONCURRENTLY"),
+            Utility::AlterTable { steps, .. } => {
+                use crate::partition::PartitionCommand::Detach;
+                let is_one = |step: &AlterTable| {
+                    matches!(step, AlterTable::Partition(Detach { concurrently: true, .. }))
+                };
+                steps.iter().any(is_one).then_some("ALTER TABLE ... DETACH CONCURRENTLY")
+            }
             Utility::Reindex(reindex) => {
                 let one = matches!(reindex.what, ReindexWhat::Index(_) | ReindexWhat::Table(_));
                 (reindex.concurrently || !one).then(|| reindex.name())

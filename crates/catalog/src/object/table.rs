@@ -102,6 +102,10 @@ pub struct Table {
     /// among its children: see [`crate::Snapshot::family`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Box<PartitionBound>>,
+    /// DETACH CONCURRENTLY is on its way since this CSN (0: before the server started): snapshots that are not
+    /// older do not find the partition in its table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detaching: Option<u64>,
     /// What `types` knows of that type, once somebody asked.
     #[serde(skip)]
     pub known: Known,

@@ -588,7 +588,7 @@ pub(super) fn pg_inherits(cx: &SystemCx<'_>) -> Rows {
                     .set("inhrelid", oid(t.oid))
                     .set("inhparent", oid(*parent))
                     .set("inhseqno", n as i32 + 1)
-                    .set("inhdetachpending", false)
+                    .set("inhdetachpending", t.detaching.is_some())
                     .done(),
             );
         }

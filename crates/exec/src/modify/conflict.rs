@@ -106,9 +106,9 @@ impl ModifyOp {
             let how = (modify, &child.checks, Some(child));
             let changed = insert_one(writer, how, &conflict, own, run)?;
             if let Some((row, xmax)) = changed {
-                let row = part.named(row);
+                let (row, oid) = (part.named(row), part.child.table.oid);
                 self.changed += 1;
-                self.give_back(modify, row, &[Datum::Oid(xmax)], run)?;
+                self.give_back(modify, row, &[Datum::Oid(xmax), Datum::Oid(oid)], run)?;
             }
         }
         Ok(())

@@ -279,6 +279,18 @@ pub fn mixed_nulls(view: &Snapshot, child: &Table, constraint: &str) -> Error {
     .constraint(constraint)
 }
 
+/// The constraint of which a partition's is a part, with its table.
+fn topmost<'v>(view: &'v Snapshot, table: &'v Table, name: &'v str) -> (&'v Table, &'v str) {
+    let (mut table, mut name) = (table, name);
+    while let Some(part) = table.constraints.iter().find(|c| c.name == name && c.parent != 0)
+        && let Some(above) = table.partition_of().and_then(|id| view.table(id))
+        && let Some(whole) = above.constraints.iter().find(|c| c.oid == part.parent)
+    {
+        (table, name) = (above, whole.name.as_str());
+    }
+    (table, name)
+}
+
 /// `23503`: rows of another table still refer to the row with the `key` of these columns.
 pub fn still_referenced(
     cx: &mut ExecContext<'_>,
@@ -290,7 +302,9 @@ pub fn still_referenced(
     let values: Vec<&Datum> = key.iter().collect();
     let key = key_text(cx, parent, columns.iter().copied(), &values);
     let key = key.map_or_else(String::new, |k| format!(" {k}"));
-    let schema = schema_name(&cx.catalog_tx.view(), child);
+    let view = cx.catalog_tx.view();
+    let (child, constraint) = topmost(&view, child, constraint);
+    let schema = schema_name(&view, child);
     err!(
         FOREIGN_KEY_VIOLATION,
         "update or delete on table \"{}\" violates foreign key constraint \"{constraint}\" on table \"{}\"",

@@ -369,9 +369,9 @@ impl ModifyOp {
                 self.changed += u64::from(parts.add(modify, row, run)?);
                 continue;
             }
-            if let Some(row) = parts.insert(modify, row, run)? {
+            if let Some((row, part)) = parts.insert(modify, row, run)? {
                 self.changed += 1;
-                self.give_back(modify, row, &[Datum::Oid(0)], run)?;
+                self.give_back(modify, row, &[Datum::Oid(0), Datum::Oid(part)], run)?;
             }
         }
         match &mut self.parts {
@@ -396,7 +396,11 @@ impl ModifyOp {
             Changed::Row(row) => Ok(Some(part.named(row))),
             Changed::Moved(row) => {
                 let row = part.named(row);
-                parts.insert(modify, row, run)
+                let moved = parts.insert(modify, row, run)?;
+                Ok(moved.map(|(row, part)| {
+                    input[usize::from(modify.tableoid)] = Datum::Oid(part);
+                    row
+                }))
             }
             _ => Ok(None),
         }

@@ -11,6 +11,7 @@ use sql::{Expr, walk};
 use txn::LockMode;
 use types::Datum;
 
+use super::errors::{self, Written};
 use super::foreign_key::{References, Touched};
 use super::pipeline;
 use super::triggers::Triggers;
@@ -37,6 +38,8 @@ pub struct Part {
 /// See the module's documentation.
 pub struct Parts {
     root: Arc<Table>,
+    /// What the tables above it ask of its rows.
+    above: Option<Box<Belongs>>,
     router: Router,
     open: Vec<Part>,
     by_oid: HashMap<u32, usize>,
@@ -83,6 +86,7 @@ impl Parts {
     pub fn new(root: &Arc<Table>) -> Parts {
         Parts {
             root: root.clone(),
+            above: None,
             router: Router::new(root),
             open: Vec::new(),
             by_oid: HashMap::new(),
@@ -116,8 +120,27 @@ impl Parts {
         row: &[Datum],
         run: &mut Run<'_, '_>,
     ) -> Result<usize> {
+        self.check_root(modify, row, run)?;
         let id = self.router.route(row, run)?;
         self.find(modify, id, run)
+    }
+
+    /// A table that is a partition itself takes only the rows of its own bound.
+    fn check_root(&mut self, modify: &Modify, row: &[Datum], run: &mut Run<'_, '_>) -> Result<()> {
+        if self.root.bound.is_none() {
+            return Ok(());
+        }
+        if self.above.is_none() {
+            self.above = Belongs::open(&self.root, 0, run.cx)?;
+        }
+        if let Some(above) = &self.above
+            && !above.holds(row, run)?
+        {
+            let columns = &modify.checks.written;
+            let written = Written { table: &self.root, row, columns, root: None };
+            return Err(errors::partition(run.cx, &written));
+        }
+        Ok(())
     }
 
     /// The place of a partition.
@@ -209,7 +232,7 @@ impl Parts {
         let fires =
             writer.triggers.as_ref().is_some_and(|t| t.has_before_row(TriggerEvent::Insert));
         if changes || fires {
-            let belongs = Belongs::open(&table, self.root.oid, run.cx)?;
+            let belongs = Belongs::open(&table, 0, run.cx)?;
             writer.membership = belongs.map_or(Membership::Any, Membership::Moves);
         }
         Ok(Part { child, writer, identity, pending: Vec::new() })
@@ -254,7 +277,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Inserts one row at once; the row as the table has it, None: a trigger says not to.
+    /// Inserts one row at once; the row as the table has it with its partition's oid, None: a trigger says not to.
     ///
     /// # Errors
     /// Those of the row's way.
@@ -263,14 +286,14 @@ impl Parts {
         modify: &Modify,
         row: Vec<Datum>,
         run: &mut Run<'_, '_>,
-    ) -> Result<Option<Vec<Datum>>> {
+    ) -> Result<Option<(Vec<Datum>, u32)>> {
         let at = self.route(modify, &row, run)?;
         let part = &mut self.open[at];
         let mut own = part.own(row);
         if !pipeline::insert(&mut part.writer, &mut own, &part.child.checks, run)? {
             return Ok(None);
         }
-        Ok(Some(part.named(own)))
+        Ok(Some((part.named(own), part.child.table.oid)))
     }
 
     /// Gives the rows of transition tables to the triggers of the statement's table.

@@ -91,10 +91,20 @@ pub fn prepare_insert(
         && writer.triggers.as_ref().is_some_and(|t| t.has_before_row(TriggerEvent::Insert))
         && !belongs.holds(row, run)?
     {
-        return Err(moved_by_trigger(writer, run));
+        let table = &writer.target.handle.table;
+        if first_before_insert(table).is_some_and(|t| t.parent != 0) {
+            return Err(moved_by_trigger(writer, run));
+        }
+        return Err(super::errors::partition(run.cx, &writer.written(row, rules)));
     }
     writer.check_row(row, rules, TriggerEvent::Insert, run)?;
     Ok(true)
+}
+
+fn first_before_insert(table: &catalog::Table) -> Option<&catalog::Trigger> {
+    use catalog::trigger_type as kind;
+    let is_one = |t: &&catalog::Trigger| t.is_row() && t.has(kind::BEFORE) && t.has(kind::INSERT);
+    table.triggers.iter().find(is_one)
 }
 
 /// `0A000` for a BEFORE trigger after which a row belongs into another partition.
@@ -102,11 +112,7 @@ fn moved_by_trigger(writer: &Writer, run: &mut Run<'_, '_>) -> base::Error {
     let table = &writer.target.handle.table;
     let view = run.cx.catalog_tx.view();
     let schema = view.schema(table.schema).map_or(String::new(), |s| s.name.clone());
-    let first = |t: &&catalog::Trigger| {
-        use catalog::trigger_type as kind;
-        t.is_row() && t.has(kind::BEFORE) && t.has(kind::INSERT)
-    };
-    let trigger = table.triggers.iter().find(first).map_or("", |t| t.name.as_str());
+    let trigger = first_before_insert(table).map_or("", |t| t.name.as_str());
     err!(
         FEATURE_NOT_SUPPORTED,
         "moving row to another partition during a BEFORE FOR EACH ROW trigger is not supported"

@@ -266,7 +266,7 @@ impl Writer {
     }
 
     /// What an error tells of a row.
-    fn written<'a>(&'a self, row: &'a [Datum], rules: &'a RowRules) -> Written<'a> {
+    pub(super) fn written<'a>(&'a self, row: &'a [Datum], rules: &'a RowRules) -> Written<'a> {
         let (table, root) = (&*self.target.handle.table, self.root.as_ref());
         Written { table, row, columns: &rules.written, root }
     }

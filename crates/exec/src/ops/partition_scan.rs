@@ -153,7 +153,12 @@ impl Merge {
 
 impl PartitionScan {
     fn begin(&mut self, plan: &sql::plan::PartitionScan, run: &mut Run<'_, '_>) -> Result<()> {
-        let view = run.cx.catalog_tx.view();
+        let mut view = run.cx.catalog_tx.view();
+        if view.has_detaching()
+            && let Some(csn) = run.cx.tx.lasting_snapshot()
+        {
+            view = Arc::new(catalog::Snapshot::clone(&view).with_detaching(|since| since > csn.0));
+        }
         let mut value = |e: &sql::Expr| eval::eval(e, Row::Empty, run).map(Some);
         let parts = sql::prune::leaves(&view, &plan.table, &plan.prune, &mut value)?;
         let is_default =

@@ -47,6 +47,7 @@ pub fn call(
             }
             Datum::array(oids::RECORD, rows)
         }
+        "pg_maintain_partitions" => Datum::Int8(crate::interval::maintain(id, run)?),
         "satisfies_hash_partition" => return satisfies(&view, args, run).map(Some),
         _ => return Ok(None),
     }))
@@ -63,19 +64,9 @@ fn key(view: &Snapshot, id: u32, run: &mut Run<'_, '_>) -> Datum {
     let expression = |sql: &str| {
         let found = printed.iter().find(|(own, _)| own == sql);
         let shown = found.map_or_else(|| sql.to_owned(), |(_, shown)| shown.clone());
-        match is_call(&shown) {
-            true => shown,
-            false if shown.starts_with('(') && shown.ends_with(')') => shown,
-            false => format!("({shown})"),
-        }
+        catalog::partition_text::enclosed(&shown)
     };
     text(catalog::partition_text::key(view, table, by, &expression))
-}
-
-/// Whether an expression is one call of a function, which needs no parentheses.
-fn is_call(sql: &str) -> bool {
-    let name = sql.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.'));
-    name.is_some_and(|at| at > 0 && sql[at..].starts_with('(') && sql.ends_with(')'))
 }
 
 fn is_partitioned_index(view: &Snapshot, id: u32) -> bool {

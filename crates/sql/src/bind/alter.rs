@@ -102,7 +102,8 @@ impl Binder<'_> {
                 let (default, uses) = match (inner(&cmd.def), self.column_type(table, &column)) {
                     (None, _) => (None, Vec::new()),
                     (Some(node), Some((ty, typmod))) => {
-                        let (sql, uses) = self.new_default(node, ty, typmod, &column)?;
+                        let found = self.new_default(node, ty, typmod, &column);
+                        let (sql, uses) = found.map_err(base::Error::without_position)?;
                         (Some(sql), uses)
                     }
                     (Some(node), None) => (Some(deparse_expr(node)?), Vec::new()),

@@ -688,6 +688,12 @@ impl Binder<'_> {
                             | "vacuum_index_cleanup"
                             | "deduplicate_items"
                             | "oids"
+                            | "interval"
+                            | "partition_name"
+                            | "partitions"
+                            | "premake"
+                            | "retain"
+                            | "retain_by"
                     ) => {}
                 name => {
                     return Err(err!(INVALID_PARAMETER_VALUE, "unrecognized parameter \"{name}\""));

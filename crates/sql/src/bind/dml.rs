@@ -565,7 +565,8 @@ impl<'a> Binder<'a> {
             let e = std::mem::replace(&mut target.expr, Expr::Row(Vec::new()));
             target.expr = walk::substitute(e, &|col| {
                 // Rows of several tables say which one they are in.
-                let table = table.as_ref().filter(|t| t.children.is_none())?;
+                let is_one = |t: &&TableRel| t.children.is_none() && !t.table.is_partitioned();
+                let table = table.as_ref().filter(is_one)?;
                 (table.column(col)? == ScanColumn::TableOid)
                     .then(|| Expr::Const(Datum::Oid(table.table.oid), OID))
             });

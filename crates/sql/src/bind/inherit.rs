@@ -218,8 +218,11 @@ impl Binder<'_> {
             self.lock(
                 table.oid,
                 match is_partition {
-                    true => LockMode::AccessExclusive,
-                    false => LockMode::ShareUpdateExclusive,
+                    // Partitions by interval are made while others write.
+                    true if table.options.iter().all(|(name, _)| name != "interval") => {
+                        LockMode::AccessExclusive
+                    }
+                    _ => LockMode::ShareUpdateExclusive,
                 },
             );
             out.parents.push(table.oid);

@@ -104,7 +104,7 @@ impl Binder<'_> {
         let mut scope = super::Scope::new(None);
         scope.items.push(self.item_of(rel));
         scope.place.set(super::scope::Place::PartitionKey);
-        let expr = self.holding(|b| b.expr(&scope, node))?;
+        let expr = self.holding(|b| b.expr(&scope, node)).map_err(base::Error::without_position)?;
         let expr = self.resolve_unknown(expr)?;
         let refuse = |message: &str| Err(err!(INVALID_OBJECT_DEFINITION, "{message}"));
         if !crate::walk::has_columns(&expr) {
@@ -124,9 +124,7 @@ impl Binder<'_> {
                 .detail(format!("Column \"{}\" is a generated column.", column.name)));
             }
         }
-        let mut own = Vec::new();
-        own.extend(crate::print::objects_of(&expr));
-        uses.extend(own);
+        uses.extend(self.objects_of(&expr, |b| b.expr(&scope, node))?);
         let collation = self.known_collation(&expr)?;
         Ok(PartitionKey {
             expression: Some(self.stored_text(node)?),

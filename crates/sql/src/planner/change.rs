@@ -35,7 +35,7 @@ impl Planner<'_> {
                     Some(conflict) => Some(Box::new(self.conflict(conflict, &own, &indexes)?)),
                     None => None,
                 };
-                layout.push(table.col(ScanColumn::Xmax));
+                layout.extend([ScanColumn::Xmax, ScanColumn::TableOid].map(|c| table.col(c)));
                 (ModifyAction::Insert { input, conflict }, estimate)
             }
             ChangeAction::Update { mut rel, set, recheck } => {

@@ -38,6 +38,7 @@ const NAMES: &[&str] = &[
     "setseed",
     "setval",
     "shobj_description",
+    "pg_maintain_partitions",
     "satisfies_hash_partition",
     "statement_timestamp",
     "timeofday",
