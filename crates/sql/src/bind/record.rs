@@ -46,6 +46,8 @@ pub(crate) enum Part {
     Row(usize),
     /// An item of GROUP BY.
     Group,
+    /// What is assigned to a part of a column.
+    Assigned,
 }
 
 /// A plain SELECT.

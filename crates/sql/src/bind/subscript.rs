@@ -250,6 +250,7 @@ impl Binder<'_> {
             }
             value => self.expr(scope, value)?,
         };
+        self.note(assignment, super::record::Part::Assigned, std::slice::from_ref(&value));
         let known = set.iter().position(|(n, _)| *n == number);
         let old = match known {
             Some(at) => set[at].1.clone(),

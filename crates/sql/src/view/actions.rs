@@ -8,7 +8,7 @@ use pg_query::{NodeEnum, protobuf as pb};
 use types::func::quote_literal;
 
 use super::{Here, Out, Printer, STD, selects_of};
-use crate::bind::record::{ChangeRecord, SelectRecord, address};
+use crate::bind::record::{ChangeRecord, Part, SelectRecord, address};
 use crate::bind::rule::BoundPart;
 use crate::bind::scope::NsItem;
 use crate::bind::{Binder, ast, inner};
@@ -161,7 +161,7 @@ impl Printer<'_, '_> {
                 }
                 let mut all = Vec::with_capacity(select.values_lists.len());
                 for (n, list) in select.values_lists.iter().enumerate() {
-                    let part = (address(&**select), crate::bind::record::Part::Row(n));
+                    let part = (address(&**select), Part::Row(n));
                     let row = self.record.exprs.get(&part).map_or(&[][..], Vec::as_slice);
                     let items = ast::list(list).iter().zip(row);
                     let texts: Vec<String> = items
@@ -316,9 +316,8 @@ impl Printer<'_, '_> {
             let (Some(number), Some(value)) = (number, value) else {
                 return Err(Error::internal("an assignment that was not recorded"));
             };
-            if !target.indirection.is_empty() {
-                return Err(Error::unsupported("a rule that assigns to a part of a column"));
-            }
+            let part = self.record.exprs.get(&(address(&**target), Part::Assigned));
+            let value = part.and_then(|all| all.first()).unwrap_or(value);
             let text = match inner(&target.val) {
                 Some(NodeEnum::SetToDefault(_)) => "DEFAULT".to_owned(),
                 Some(NodeEnum::MultiAssignRef(multi))
@@ -328,7 +327,8 @@ impl Printer<'_, '_> {
                 }
                 _ => self.outermost(value, out.indent),
             };
-            list.push(format!("{} = {text}", self.target_column(change, number)));
+            let column = self.target_column(change, number);
+            list.push(format!("{column}{} = {text}", path_of(target)?));
         }
         out.push(&list.join(", "));
         Ok(())
@@ -362,7 +362,7 @@ fn path_of(target: &pb::ResTarget) -> Result<String> {
                 let Some(node) = inner(&at.uidx) else { continue };
                 out.push_str(&format!("[{}]", crate::parse::deparse_expr(node)?));
             }
-            _ => return Err(Error::unsupported("a rule that inserts into a slice of a column")),
+            _ => return Err(Error::unsupported("a rule that changes a slice of a column")),
         }
     }
     Ok(out)
