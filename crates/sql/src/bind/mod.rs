@@ -299,7 +299,8 @@ impl<'a> Binder<'a> {
     /// The typmod that an expression is known to have.
     pub fn typmod_of(&self, expr: &Expr) -> i32 {
         match expr {
-            Expr::Column(col, _) => self.vars[usize::from(*col)].typmod,
+            // Places in a plan's rows are no columns of the statement.
+            Expr::Column(col, _) => self.vars.get(usize::from(*col)).map_or(-1, |var| var.typmod),
             Expr::Typmod { typmod, .. } | Expr::InOutCast { typmod, .. } => *typmod,
             _ => -1,
         }
