@@ -6,7 +6,7 @@ DATA ?= ./data
 # Release builds are laid out by a profile that the repository keeps (docs/decisions/0010).
 RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch -Clink-arg=-Wl,-z,keep-text-section-prefix" cargo
 
-.PHONY: run test docs-test clients diff compatibility sqlsmith bench bench-plpgsql bench-partitions bench-snapshot bench-oltp bench-bulk bench-tpcc profile bench-watch bench-sessions bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
+.PHONY: run test docs-test clients diff regress compatibility sqlsmith bench bench-plpgsql bench-partitions bench-snapshot bench-oltp bench-bulk bench-tpcc profile bench-watch bench-sessions bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
 
 # Root must say that root is meant.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -33,6 +33,16 @@ docs-test:
 diff:
 	@scripts/need build clients
 	DIFF=$(DIFF) REWRITE=$(REWRITE) RECHECK=$(RECHECK) cargo test -p threadgres --test diff -- --nocapture
+
+# PostgreSQL's own regression scripts on a PostgreSQL 15 (port REF) and on this server (port SUT), both of which must
+# run already and trust user postgres; makes docs/reference/regress.md. The files that concern code inside the server:
+REGRESS_FILES ?= create_table,create_index,create_view,create_misc,create_function_c,create_function_sql,create_procedure,create_type,create_aggregate,create_operator,create_cast,polymorphism,rangefuncs,domain,generated,triggers,updatable_views,rules,rowsecurity,alter_generic,plpgsql,event_trigger,returning
+REF ?= 5433
+SUT ?= $(PORT)
+regress:
+	@mkdir -p target
+	scripts/regress/run $(REF) $(SUT) $(REGRESS_FILES) | tee target/regress.log
+	scripts/regress/table < target/regress.log > docs/reference/regress.md
 
 # Random statements for MINUTES: two thirds of them Debian's sqlsmith over a schema with data, the rest
 # from the grammar of tests/random.rs. Fails on an internal error (XX000) or a crash.
