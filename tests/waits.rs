@@ -102,6 +102,49 @@ fn waits_are_seen_now_and_afterwards_with_object_blocker_and_exact_counts() {
     );
 }
 
+/// What goes on counts, and it counts once when it is over.
+#[test]
+fn waits_under_way_are_in_the_sums_and_in_traces() {
+    let dir = TempDir::new("under-way");
+    let server = Server::start(dir.path(), &[]);
+    let mut s = sessions(&server);
+    s.holder.one("SELECT pg_advisory_lock(78)");
+    let profile = format!(
+        "SELECT count || ' ' || (query_id IS NOT NULL) || ' ' || (total_ms > 0 AND longest_ms = total_ms)
+         FROM pg_stat_wait_profile WHERE pid = {} AND wait_event = 'advisory'",
+        s.waiter_pid
+    );
+    let trace = format!("SELECT * FROM pg_stat_wait_trace({}, 0)", s.waiter_pid);
+    let (waiter, holder) = (&mut s.waiter, &mut s.holder);
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| waiter.one("SELECT pg_advisory_lock(78)"));
+        let current = format!(
+            "SELECT count(*) FROM pg_stat_wait_current WHERE pid = {} AND wait_event = 'advisory'",
+            s.waiter_pid
+        );
+        s.watcher.await_one(&current, "1");
+        assert_eq!(s.watcher.one(&profile), "1 true true");
+        let rows = s.watcher.query(&trace).expect("the server answers");
+        let lines: Vec<String> =
+            rows.rows.into_iter().filter_map(|mut row| row[0].take()).collect();
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(lines[1].contains("still waits, so far "), "{lines:?}");
+        let what = format!("for Lock:advisory, advisory lock 78 in 5, held by {}", s.holder_pid);
+        assert!(lines[1].ends_with(&what), "{lines:?}");
+        // A command that only looks says it, too.
+        let url = format!("postgres://127.0.0.1:{}", server.port);
+        let top = std::process::Command::new(support::BIN)
+            .args(["top", "--once", "-d", "0.2", "--url", &url])
+            .output()
+            .expect("top runs");
+        let text = String::from_utf8_lossy(&top.stdout).into_owned();
+        assert!(text.contains("Lock / advisory") && !text.contains("nobody waited"), "{text}");
+        holder.one("SELECT pg_advisory_unlock(78)");
+        waits.join().expect("the lock is had");
+    });
+    assert_eq!(s.watcher.one(&profile), "1 true true");
+}
+
 #[test]
 fn latches_are_counted_by_tranche_and_each_tranche_has_its_limit() {
     let dir = TempDir::new("lwlocks");
@@ -156,6 +199,12 @@ fn a_session_or_a_statement_is_traced_to_a_file_and_a_result() {
 
     let nothing = s.watcher.query("SELECT * FROM pg_stat_wait_trace(NULL)").expect("an answer");
     assert!(nothing.error.is_some_and(|(code, _)| code == "22023"));
+    let nobody = s.watcher.query("SELECT * FROM pg_stat_wait_trace(987654, 0)").expect("an answer");
+    let (code, message) = nobody.error.expect("there is no such session");
+    assert_eq!(
+        (code.as_str(), message.as_str()),
+        ("22023", "there is no session with process ID 987654")
+    );
 }
 
 #[test]

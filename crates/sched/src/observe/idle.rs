@@ -8,6 +8,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::profile::{CLASSES, WaitSums, class_of};
+use super::under_way::since_reset;
 
 /// Counts calls of [`forget_idle_sums`]: sums of an earlier count are void.
 static RESETS: AtomicU32 = AtomicU32::new(0);
@@ -33,11 +34,12 @@ impl IdleSums {
         }
     }
 
-    /// A wait is over.
+    /// A wait is over, which began then and took so long.
     #[inline]
-    pub fn add(&self, ns: u64) {
+    pub fn add(&self, [began_ns, mut ns]: [u64; 2]) {
         if self.resets.load(Ordering::Relaxed) != RESETS.load(Ordering::Relaxed) {
             self.clear();
+            ns = since_reset(began_ns, ns);
         }
         grow(&self.count, 1);
         grow(&self.total_ns, ns);
@@ -88,17 +90,17 @@ mod tests {
     #[test]
     fn sums_are_those_since_the_last_reset() {
         let sums = IdleSums::new();
-        [5, 1000, 7].into_iter().for_each(|ns| sums.add(ns));
+        [5, 1000, 7].into_iter().for_each(|ns| sums.add([u64::MAX, ns]));
         let read = sums.read();
         assert_eq!((read.count, read.total_ns, read.longest_ns), (3, 1012, 1000));
         assert_eq!((read.classes[2], read.classes[9]), (2, 1));
         forget_idle_sums();
         assert_eq!(sums.read(), WaitSums::default());
-        sums.add(9);
+        sums.add([u64::MAX, 9]);
         let read = sums.read();
         assert_eq!((read.count, read.total_ns, read.classes[9]), (1, 9, 0));
         let task = crate::Task::new("test");
-        task.idle_sums().add(5);
+        task.idle_sums().add([u64::MAX, 5]);
         let of_event = &sums_by_event()[WaitEvent::ClientClientRead as usize];
         assert!(of_event.count >= 1 && of_event.total_ns >= 5, "{of_event:?}");
     }

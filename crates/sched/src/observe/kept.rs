@@ -76,6 +76,10 @@ impl PackedWait {
         self.duration & SUMMED == 0
     }
 
+    pub fn began_ns(&self) -> u64 {
+        self.event_began & ((1 << clock::BITS) - 1)
+    }
+
     pub fn duration_ns(&self) -> u64 {
         self.duration & !SUMMED
     }
@@ -102,7 +106,7 @@ impl PackedWait {
             blocker: self.blocker,
             blocker_pid: (self.pids >> 32) as i32,
             statement: self.statement,
-            began_ns: self.event_began & ((1 << clock::BITS) - 1),
+            began_ns: self.began_ns(),
             duration_ns: self.duration_ns(),
         }
     }

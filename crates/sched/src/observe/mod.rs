@@ -18,6 +18,7 @@
 //!   parked for it. That wait ends when a worker begins to run the session.
 //! * [`crate::at_work`] names what a task does where single waits say too little; it is not a wait and
 //!   not recorded.
+//! * Who reads sums counts the waits that are still under way, too, from the slots (under_way.rs).
 //! * `track_wait_timing = off` ends all of it: slots still show the event, but no clock is read,
 //!   and nothing is recorded.
 
@@ -33,6 +34,7 @@ pub mod progress;
 mod tasks;
 mod thread;
 mod trace;
+mod under_way;
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::{Duration, SystemTime};
@@ -52,7 +54,8 @@ pub use meter::{Metered, add_metered, meter, metered};
 pub use object::{WaitObject, Waiting};
 pub use pending::settle_waits;
 pub use profile::{
-    CLASSES, ProfileKey, ProfileRow, WaitSums, profile, reset_profile, sums_by_event,
+    CLASSES, ProfileKey, ProfileRow, WaitSums, finished_by_event, profile, reset_profile,
+    sums_by_event,
 };
 pub use tasks::{TAG_MASK, task_by_id, tasks};
 pub(crate) use tasks::{forget_task, list_task};
@@ -140,7 +143,7 @@ fn name_blocker(kept: &mut PackedWait) {
 /// A session's wait for its client is over, which began then and took so long.
 #[inline]
 pub(crate) fn idle_finished(task: u64, pid: i32, sums: &IdleSums, began_duration: [u64; 2]) {
-    sums.add(began_duration[1]);
+    sums.add(began_duration);
     let kept = PackedWait::idle(task, pid, began_duration);
     if live_int(setting::PG_WAIT_SAMPLING_HISTORY_SIZE) != 0 {
         pending::put(kept);

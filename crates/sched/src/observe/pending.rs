@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::kept::PackedWait;
 use super::thread::{every, own};
+use super::under_way::since_reset;
 use super::{history, profile};
 use crate::local::local;
 use crate::spin::SpinLock;
@@ -78,7 +79,8 @@ fn sum(waits: &mut [PackedWait]) {
     let mut left = gather(waits, |kept| !kept.is_to_be_summed()).1;
     while let Some(first) = left.first().copied() {
         let (same, others) = gather(left, |kept| kept.is_like(&first));
-        profile::add(&first.record(), same.iter().map(PackedWait::duration_ns));
+        let durations = same.iter().map(|kept| since_reset(kept.began_ns(), kept.duration_ns()));
+        profile::add(&first.record(), durations);
         left = others;
     }
 }

@@ -1,4 +1,4 @@
-//! The sums of all finished waits: by session, statement, event and object an exact count, the time,
+//! The sums of all waits: by session, statement, event and object an exact count, the time,
 //! the longest wait and a histogram.
 //!
 //! Memory is bounded: a fixed number of rows (`wait_profile_size`) in shards by the key's hash,
@@ -8,6 +8,8 @@
 //!
 //! Sessions' waits for their clients are not summed here but by each session (`idle.rs`); when it ends its
 //! sums come here.
+//!
+//! What is kept are finished waits. Those under way are added to what is read (`under_way.rs`).
 //!
 //! The key's object is coarser than the wait's where each wait would have one of its own: pages read
 //! and written count for their file, transactions and log positions for their event.
@@ -19,7 +21,8 @@ use base::settings::{live_bool, live_int, setting};
 use base::waits::WAITS;
 
 use super::idle::forget_idle_sums;
-use super::{WaitObject, WaitRecord, pending, tasks};
+use super::{WaitObject, WaitRecord, pending, tasks, under_way};
+use crate::TaskRef;
 use crate::spin::SpinLock;
 
 /// Classes of a histogram: class `i` counts the waits of at least 2^i and less than 2^(i+1)
@@ -50,7 +53,7 @@ pub struct ProfileKey {
 /// Count, time and distribution of some waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitSums {
-    /// Finished waits.
+    /// How many; waits under way count with the time that they have lasted.
     pub count: u64,
     /// Their time in nanoseconds.
     pub total_ns: u64,
@@ -66,6 +69,10 @@ impl WaitSums {
     /// Adds another's sums.
     pub fn merge(&mut self, other: &WaitSums) {
         self.parts().merge(other);
+    }
+
+    fn add_under_way(&mut self, wait: &WaitRecord) {
+        self.parts().add(under_way::since_reset(wait.began_ns, wait.duration_ns));
     }
 
     fn parts(&mut self) -> Parts<'_> {
@@ -320,15 +327,31 @@ fn hash(key: &ProfileKey) -> u64 {
     mixed ^ mixed >> 32
 }
 
-/// All rows: those with a key, and for each event with evicted rows one without.
+/// All rows: those with a key, and for each event with evicted rows one without. Waits under way are in them.
 pub fn profile() -> Vec<ProfileRow> {
     // The sessions first: none of those can end, and be counted twice, while they are kept here.
     let sessions = tasks();
+    let (mut rows, under_way) = under_way::beside(&sessions, || finished_rows(&sessions));
+    let by_session = live_int(setting::WAIT_PROFILE_SIZE) != 0;
+    let mut places: HashMap<(Option<ProfileKey>, WaitEvent), usize> =
+        rows.iter().enumerate().map(|(at, row)| ((row.key, row.event), at)).collect();
+    for wait in &under_way {
+        let key = by_session.then(|| key_of(wait));
+        let at = *places.entry((key, wait.event)).or_insert_with(|| {
+            rows.push(ProfileRow { key, event: wait.event, sums: WaitSums::ZERO });
+            rows.len() - 1
+        });
+        rows[at].sums.add_under_way(wait);
+    }
+    rows
+}
+
+fn finished_rows(sessions: &[TaskRef]) -> Vec<ProfileRow> {
     pending::settle();
     let by_session = live_int(setting::WAIT_PROFILE_SIZE) != 0;
     let mut idle: HashMap<ProfileKey, WaitSums> = HashMap::new();
     let mut all_idle = WaitSums::ZERO;
-    for task in &sessions {
+    for task in sessions {
         let sums = task.idle_sums().read();
         if sums.count > 0 && by_session {
             idle.entry(idle_key(task.pid())).or_default().merge(&sums);
@@ -365,11 +388,22 @@ pub fn profile() -> Vec<ProfileRow> {
     rows
 }
 
-/// The sums of all waits since the start or the last reset, by event (`WaitEvent as usize`). Makes no copy
-/// of the rows, so that looking every second costs little with thousands of them.
+/// The sums of all waits since the start or the last reset, by event (`WaitEvent as usize`), those under way among
+/// them. Makes no copy of the rows, so that looking every second costs little with thousands of them.
 pub fn sums_by_event() -> Vec<WaitSums> {
     // The sessions first, as in `profile`.
     let sessions = tasks();
+    let (mut sums, under_way) = under_way::beside(&sessions, || finished_of(&sessions));
+    under_way.iter().for_each(|wait| sums[wait.event as usize].add_under_way(wait));
+    sums
+}
+
+/// The same of finished waits alone, which never shrinks but by a reset.
+pub fn finished_by_event() -> Vec<WaitSums> {
+    finished_of(&tasks())
+}
+
+fn finished_of(sessions: &[TaskRef]) -> Vec<WaitSums> {
     pending::settle();
     let mut sums = vec![WaitSums::ZERO; WAITS.len()];
     let idle = &mut sums[WaitEvent::ClientClientRead as usize];
@@ -386,6 +420,7 @@ pub fn sums_by_event() -> Vec<WaitSums> {
 /// Forgets all sums.
 pub fn reset_profile() {
     pending::settle();
+    under_way::reset();
     for shard in &PROFILE {
         shard.0.lock().clear();
     }

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use base::{Result, WaitEvent};
 
-use super::WaitRecord;
+use super::{WaitRecord, under_way};
 use crate::clock::now_ns;
 use crate::spin::SpinLock;
 use crate::task::{Task, TaskRef, Wake, check_interrupts, current, park};
@@ -24,6 +24,8 @@ const EVENTS_MAX: usize = 200_000;
 pub enum TraceEvent {
     /// It waited.
     Wait(WaitRecord),
+    /// It still waited when the trace was over, so long by then.
+    Waits(WaitRecord),
     /// It began to run this statement, at that time.
     Began(u64, u64),
     /// It ended this statement, at that time.
@@ -36,7 +38,9 @@ impl TraceEvent {
     /// When it was over, on [`crate::clock`]'s scale.
     pub fn at_ns(&self) -> u64 {
         match self {
-            TraceEvent::Wait(record) => record.began_ns + record.duration_ns,
+            TraceEvent::Wait(record) | TraceEvent::Waits(record) => {
+                record.began_ns + record.duration_ns
+            }
             TraceEvent::Began(_, at) | TraceEvent::Ended(_, at) | TraceEvent::Plan(at, _) => *at,
         }
     }
@@ -87,6 +91,13 @@ impl Trace {
         }
         let state = self.state.lock();
         !state.over && (self.target.statement.is_none() || state.runs == task)
+    }
+
+    /// The waits under way of those whose doings belong here.
+    fn under_way(&self) -> Vec<WaitRecord> {
+        let tasks = super::tasks();
+        let wanted = tasks.iter().filter(|task| self.wants(task.id(), task.pid()));
+        wanted.filter_map(|task| under_way::of_task(task)).collect()
     }
 
     fn push(&self, event: TraceEvent) {
@@ -192,8 +203,19 @@ pub fn trace(target: TraceTarget, until: Instant) -> Result<TraceLog> {
             Wake::Interrupted => check_interrupts()?,
         }
     }
+    // Looked at while ends of waits are still told: a wait that ends meanwhile is in the log then.
+    let under_way = trace.under_way();
     drop(end);
-    let log = std::mem::take(&mut trace.state.lock().log);
+    let mut log = std::mem::take(&mut trace.state.lock().log);
+    let is_told = |log: &TraceLog, wait: &WaitRecord| {
+        let is_it = |told: &WaitRecord| (told.task, told.began_ns) == (wait.task, wait.began_ns);
+        log.events.iter().rev().any(|e| matches!(e, TraceEvent::Wait(told) if is_it(told)))
+    };
+    for wait in under_way {
+        if !is_told(&log, &wait) {
+            log.events.push(TraceEvent::Waits(wait));
+        }
+    }
     Ok(log)
 }
 
@@ -239,6 +261,7 @@ mod tests {
     fn outline(log: &TraceLog) -> Vec<(&'static str, u64)> {
         let event = |e: &TraceEvent| match e {
             TraceEvent::Wait(record) => ("wait", record.statement),
+            TraceEvent::Waits(record) => ("waits", record.statement),
             TraceEvent::Began(statement, _) => ("began", *statement),
             TraceEvent::Ended(statement, _) => ("ended", *statement),
             TraceEvent::Plan(..) => ("plan", 0),
@@ -255,10 +278,36 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_that_goes_on_when_the_trace_is_over_is_in_it_once() {
+        let worker = Task::new("worker");
+        worker.set_pid(992);
+        worker.set_statement(6001);
+        let waiter = worker.clone();
+        let thread = spawn_task(worker, || {
+            park(WaitEvent::ExtensionExtension, None);
+        });
+        while waiter.waiting().is_none() {
+            std::thread::yield_now();
+        }
+        let target = TraceTarget { pid: Some(992), statement: None };
+        let tracer = Task::new("tracer");
+        let (send, receive) = std::sync::mpsc::channel();
+        let tracing = spawn_task(tracer, move || {
+            send.send(trace(target, Instant::now() + Duration::from_millis(20)).unwrap()).unwrap();
+        });
+        let log = receive.recv().unwrap();
+        assert_eq!(outline(&log), [("waits", 6001)]);
+        tracing.join().unwrap();
+        waiter.unpark();
+        thread.join().unwrap();
+    }
+
+    #[test]
     fn a_session_is_traced_for_a_time() {
         let target = TraceTarget { pid: Some(991), statement: None };
         let log = traced(target, &[1, 2], Instant::now() + Duration::from_millis(300));
         // On a busy machine the time may be over before the session has ended.
+        // (It may still wait then: a wait under way is the last event.)
         let all = [
             ("began", 1),
             ("wait", 1),
@@ -269,6 +318,8 @@ mod tests {
             ("plan", 0),
             ("ended", 2),
         ];
-        assert_eq!(outline(&log), all[..log.events.len()]);
+        let mut outline = outline(&log);
+        outline.iter_mut().for_each(|event| event.0 = event.0.replace("waits", "wait").leak());
+        assert_eq!(outline, all[..log.events.len()]);
     }
 }

@@ -114,7 +114,8 @@ fn waits(page: &mut Page, server: &Server) {
     }
     let name = "wait_duration_seconds";
     page.family(name, "histogram", "Finished waits of sessions and threads, by wait event.");
-    let sums = sched::observe::sums_by_event();
+    // Finished ones alone: a histogram's counts never shrink.
+    let sums = sched::observe::finished_by_event();
     let profiles =
         || WAITS.iter().map(|w| (w, &sums[w.event as usize])).filter(|(_, s)| s.count > 0);
     for (wait, profile) in profiles() {

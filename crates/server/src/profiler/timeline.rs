@@ -1,10 +1,9 @@
 //! Waiting sessions by wait event, second by second.
 //!
 //! Nothing is sampled by chance: for each wait event the time waited so far is the total of the
-//! finished waits plus what the unfinished ones have lasted. Its growth over a second, divided by
+//! finished waits plus what those under way have lasted. Its growth over a second, divided by
 //! that second, is the mean number of tasks that waited for it; a wait of a microsecond and one of
-//! an hour both count with the time they took. (A wait that ends while the two parts are read may
-//! be missed or counted twice until the next second.)
+//! an hour both count with the time they took.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -96,13 +95,7 @@ impl Sampler {
 }
 
 fn totals() -> Totals {
-    let mut totals: Totals = sums_by_event().iter().map(|s| s.total_ns).collect();
-    for task in sched::tasks() {
-        if let Some((event, since)) = task.wait() {
-            totals[event as usize] += since.elapsed().as_nanos() as u64;
-        }
-    }
-    totals
+    sums_by_event().iter().map(|s| s.total_ns).collect()
 }
 
 /// Processor time of this process so far.

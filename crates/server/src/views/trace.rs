@@ -9,6 +9,7 @@
 //!     12.401 ms  plan  Update on accounts (actual time=12.3..12.3 rows=0 loops=1)
 //!     13.000 ms  statement -3416356442043621232 ends
 //! ```
+//! A wait that goes on when the time is over is the last line: `still waits, so far 9.900 ms for …`.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ const SECONDS_MAX: f64 = 3600.0;
 /// The function.
 ///
 /// # Errors
-/// `22023` for arguments that make no sense; interrupts; the file's.
+/// `22023` for arguments that make no sense, among them the number of no session; interrupts; the file's.
 pub fn trace(server: &Server, args: &[Datum]) -> Result<Datum> {
     let pid = match args.first() {
         Some(Datum::Int4(pid)) => Some(*pid),
@@ -52,6 +53,10 @@ pub fn trace(server: &Server, args: &[Datum]) -> Result<Datum> {
     }
     if !(0.0..=SECONDS_MAX).contains(&seconds) {
         return Err(err!(INVALID_PARAMETER_VALUE, "a trace may take 0 to {SECONDS_MAX} seconds"));
+    }
+    if let Some(pid) = pid.filter(|pid| observe::tasks().iter().all(|task| task.pid() != *pid)) {
+        return Err(err!(INVALID_PARAMETER_VALUE, "there is no session with process ID {pid}")
+            .hint("pg_stat_activity lists the sessions."));
     }
     let began = sched::clock::now_ns();
     let until = Instant::now() + Duration::from_secs_f64(seconds);
@@ -90,7 +95,8 @@ fn line(event: &TraceEvent, began: u64, names: &Names) -> String {
     let mut line = format!("{:>12.3} ms  ", event.at_ns().saturating_sub(began) as f64 / 1e6);
     // Writing to a string does not fail.
     let _ = match event {
-        TraceEvent::Wait(record) => write!(line, "{}", wait(record, names)),
+        TraceEvent::Wait(record) => write!(line, "waited {}", wait(record, names)),
+        TraceEvent::Waits(record) => write!(line, "still waits, so far {}", wait(record, names)),
         TraceEvent::Began(statement, _) => write!(line, "statement {} begins", *statement as i64),
         TraceEvent::Ended(statement, _) => write!(line, "statement {} ends", *statement as i64),
         TraceEvent::Plan(_, node) => write!(line, "plan  {node}"),
@@ -101,7 +107,7 @@ fn line(event: &TraceEvent, began: u64, names: &Names) -> String {
 fn wait(record: &WaitRecord, names: &Names) -> String {
     let info = record.event.info();
     let ms = record.duration_ns as f64 / 1e6;
-    let mut text = format!("waited {ms:.3} ms for {}:{}", info.kind, info.name);
+    let mut text = format!("{ms:.3} ms for {}:{}", info.kind, info.name);
     let object = names.describe(record.object);
     if !object.is_empty() {
         let _ = write!(text, ", {object}");

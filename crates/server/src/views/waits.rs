@@ -74,7 +74,7 @@ fn finished() -> Vec<WaitRecord> {
     observe::history_since(&mut HistoryCursor::default(), true)
 }
 
-/// `pg_stat_wait_profile`: all finished waits since the last reset.
+/// `pg_stat_wait_profile`: all waits since the last reset, those under way with what they have lasted.
 pub(super) fn profile(server: &Server) -> Vec<Vec<Datum>> {
     let names = Names::of(server);
     let row = |r: ProfileRow| {

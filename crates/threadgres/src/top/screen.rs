@@ -143,7 +143,7 @@ fn waits(now: &Sample, before: Option<&Sample>, lines: &mut Vec<Line>) {
         .rows("waits")
         .iter()
         .map(|w| (grown(w, "total_ns") / 1e9, grown(w, "count"), w))
-        .filter(|(_, count, _)| *count > 0.0)
+        .filter(|(time, count, _)| *time > 0.0 || *count > 0.0)
         .collect();
     rows.sort_by(|a, b| b.0.total_cmp(&a.0));
     title(
@@ -158,7 +158,8 @@ fn waits(now: &Sample, before: Option<&Sample>, lines: &mut Vec<Line>) {
                 format!("{} / {}", word(wait, "type"), word(wait, "event")),
                 time / seconds,
                 short(count / seconds),
-                span(time / count),
+                // Waits that go on are no new ones.
+                if *count > 0.0 { span(time / count) } else { "-".to_owned() },
                 span(number(wait, "longest_ns") / 1e9),
             ),
         );
