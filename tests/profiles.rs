@@ -55,6 +55,9 @@ fn running_stacks_are_seen_under_load() {
         for frame in ["client backend", "server::session", "exec::", "pg_query"] {
             assert!(weight(&all, frame) > 0, "{model}: no {frame} in\n{all}");
         }
+        // Below the kind of task stands what it executed.
+        let named = "client backend;SELECT count(*) FROM generate_series";
+        assert!(all.lines().any(|l| l.starts_with(named)), "{model}: no statement in\n{all}");
         // Stacks are whole: what runs a plan was called by a session.
         let plans: Vec<&str> = all.lines().filter(|l| l.contains("exec::execute::run")).collect();
         let whole = plans.iter().filter(|l| l.contains("server::session")).count();

@@ -1,4 +1,8 @@
 //! The processor profile: stacks of running threads, weighted by processor time.
+//!
+//! ```text
+//!   kind of task ; statement ; the server's functions
+//! ```
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -8,8 +12,10 @@ use std::time::{Duration, Instant};
 use base::{Error, Result, WaitEvent, err};
 
 use super::folded::Folded;
+use super::names::Names;
 use super::sampler::{STACK_BYTES, Sample, Sampler};
 use super::unwind::{Functions, Unwinder};
+use crate::server::Server;
 
 /// Samples a second of processor time; not a round number, so that it does not keep step with what
 /// happens in round intervals.
@@ -21,10 +27,11 @@ const TICK: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// `55006` while another one is being taken; I/O errors.
-pub fn take(length: Duration, cancelled: &AtomicBool) -> Result<Folded> {
+pub fn take(server: &Server, length: Duration, cancelled: &AtomicBool) -> Result<Folded> {
     let failed = |e| Error::io("start to sample", &e);
     let mut unwinder = Unwinder::new();
     let mut stacks = HashMap::new();
+    let mut texts = Names::default();
     let mut sampler = Sampler::start(FREQUENCY).map_err(failed)?.ok_or_else(|| {
         err!(OBJECT_IN_USE, "another profile of the processors is being taken")
             .hint("try again when it is done")
@@ -33,10 +40,11 @@ pub fn take(length: Duration, cancelled: &AtomicBool) -> Result<Folded> {
     while Instant::now() < end && !cancelled.load(Ordering::Acquire) {
         sched::park(WaitEvent::TimeoutProfileSampling, Some(end.min(Instant::now() + TICK)));
         sampler.drain(|sample| count(sample, &mut unwinder, &mut stacks));
+        texts.look(server);
     }
     let lost = sampler.lost();
     drop(sampler);
-    let mut folded = fold(&stacks);
+    let mut folded = fold(server, &stacks, &mut texts);
     if lost > 0 {
         folded.add(["[samples without room]"], lost * u64::from(1_000_000 / FREQUENCY));
     }
@@ -48,27 +56,32 @@ type Stack = (Root, Vec<u64>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Root {
-    /// A task: its kind.
-    Task(&'static str),
+    /// A task: its kind and its statement's query identifier (0: none).
+    Task(&'static str, u64),
     /// A thread without one.
     Thread(i32),
 }
 
 fn count(sample: &Sample, unwinder: &mut Unwinder, stacks: &mut HashMap<Stack, u64>) {
-    let root = sample.task.map_or(Root::Thread(sample.thread), |task| Root::Task(task.kind));
+    let root = sample
+        .task
+        .map_or(Root::Thread(sample.thread), |task| Root::Task(task.kind, task.statement));
     let stack = &sample.stack[..sample.length.min(STACK_BYTES)];
     let addresses = unwinder.walk(sample.registers, stack);
     *stacks.entry((root, addresses)).or_default() += 1;
 }
 
-fn fold(stacks: &HashMap<Stack, u64>) -> Folded {
+fn fold(server: &Server, stacks: &HashMap<Stack, u64>, texts: &mut Names) -> Folded {
     let mut symbols = Symbols::new();
     let mut folded = Folded::default();
     for ((root, addresses), samples) in stacks {
         let mut frames = vec![match root {
-            Root::Task(kind) => (*kind).to_owned(),
+            Root::Task(kind, _) => (*kind).to_owned(),
             Root::Thread(thread) => thread_name(*thread),
         }];
+        if let Root::Task(_, statement @ 1..) = root {
+            frames.push(texts.known(server, *statement));
+        }
         for address in addresses.iter().rev() {
             frames.extend_from_slice(symbols.names(*address));
         }

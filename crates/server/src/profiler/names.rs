@@ -101,6 +101,11 @@ impl Names {
                 None => "no statement".to_owned(),
             };
         }
+        self.known(server, id)
+    }
+
+    /// The same of one that has a number.
+    pub fn known(&mut self, server: &Server, id: u64) -> String {
         if !self.asked {
             self.asked = true;
             self.ask(server);

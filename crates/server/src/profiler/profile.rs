@@ -64,7 +64,7 @@ impl Request {
     pub fn take(&self, server: &Server, cancelled: &AtomicBool) -> Result<Folded> {
         let length = Duration::from_secs_f64(self.seconds);
         match self.kind {
-            Kind::Cpu => cpu::take(length, cancelled),
+            Kind::Cpu => cpu::take(server, length, cancelled),
             Kind::Waits | Kind::SessionWaits => waits::take(server, self.kind, length, cancelled),
         }
     }
