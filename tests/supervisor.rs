@@ -56,6 +56,27 @@ fn a_crashed_server_is_started_again_and_clients_wait() {
     assert_eq!(serving(&data), None);
 }
 
+/// The first one already, and the log says where it came from.
+#[test]
+fn a_fault_signal_from_outside_ends_the_server_and_is_logged() {
+    let dir = TempDir::new("supervisor-segv");
+    let data = dir.path().join("data");
+    let server = Server::start_supervised(&data, &[]);
+    let mut before = until("the start", || serving(&data));
+    for (signal, name) in [("-SEGV", "SIGSEGV"), ("-BUS", "SIGBUS")] {
+        server.query("SELECT count(*) FROM generate_series(1, 1000)");
+        kill(before, signal);
+        let next = until("another start", || serving(&data).filter(|pid| *pid != before));
+        let log = std::fs::read_to_string(data.with_extension("log")).expect("there is a log");
+        assert!(log.contains(&format!("received {name} from process ")), "{log}");
+        let ended = format!("(PID {before}) was terminated by signal ");
+        assert!(log.lines().any(|l| l.contains(&ended) && l.contains(name)), "{log}");
+        before = next;
+    }
+    assert_eq!(server.query("SELECT 1"), "1");
+    assert!(server.stop());
+}
+
 #[test]
 fn signals_go_on_to_the_server() {
     let dir = TempDir::new("supervisor-signals");

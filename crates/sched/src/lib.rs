@@ -42,6 +42,8 @@ pub mod condvar;
 #[cfg(not(any(loom, shuttle)))]
 mod coroutine;
 #[cfg(not(any(loom, shuttle)))]
+pub mod fault_signals;
+#[cfg(not(any(loom, shuttle)))]
 pub mod helpers;
 #[cfg(not(any(loom, shuttle)))]
 mod large;

@@ -45,7 +45,7 @@ pub fn wanted(level: Level) -> bool {
 /// Writes a line; `pid` is the session's number, 0 for the server itself.
 pub fn write(level: Level, pid: i32, text: impl fmt::Display) {
     if wanted(level) {
-        let line = format!("{} [{pid}] {}:  {text}\n", timestamp(SystemTime::now()), level.word());
+        let line = format!("{} [{pid}] {}:  {text}\n", Timestamp(SystemTime::now()), level.word());
         // The log is best effort: there is nowhere to say that it can't be written.
         let _ = std::io::stderr().lock().write_all(line.as_bytes());
     }
@@ -102,13 +102,31 @@ pub fn error(pid: i32, error: &Error, statement: Option<&str>) {
 }
 
 /// `2026-11-21 20:44:19.123 UTC`.
-fn timestamp(at: SystemTime) -> String {
-    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let seconds = since.as_secs();
-    let (year, month, day) = civil(seconds / 86_400);
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    let millis = since.subsec_millis();
-    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{millis:03} UTC")
+struct Timestamp(SystemTime);
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let since = self.0.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let seconds = since.as_secs();
+        let (year, month, day) = civil(seconds / 86_400);
+        let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+        let millis = since.subsec_millis();
+        write!(f, "{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{millis:03} UTC")
+    }
+}
+
+/// A line of level LOG from a signal handler: neither memory nor a lock is taken, and what is longer than the
+/// buffer is cut.
+pub fn from_signal_handler(text: fmt::Arguments<'_>) {
+    let mut line = [0; 256];
+    let mut rest = &mut line[..];
+    let now = Timestamp(SystemTime::now());
+    // What doesn't fit is not written.
+    let _ = writeln!(rest, "{now} [0] {}:  {text}", Level::Log.word());
+    let left = rest.len();
+    let written = line.len() - left;
+    // The log is best effort, here, too.
+    let _ = nix::unistd::write(std::io::stderr(), &line[..written]);
 }
 
 /// Date of a day since 1970-01-01, by counting from 1 March in 400-year cycles.
@@ -131,7 +149,7 @@ mod tests {
 
     #[test]
     fn timestamps_know_leap_years() {
-        let at = |s| timestamp(UNIX_EPOCH + Duration::from_millis(s));
+        let at = |s| Timestamp(UNIX_EPOCH + Duration::from_millis(s)).to_string();
         assert_eq!(at(0), "1970-01-01 00:00:00.000 UTC");
         assert_eq!(at(951_782_400_123), "2000-02-29 00:00:00.123 UTC");
         assert_eq!(at(1_795_293_859_000), "2026-11-21 20:44:19.000 UTC");

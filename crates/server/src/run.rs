@@ -33,6 +33,7 @@ use crate::{
 /// been touched.
 pub fn serve(dir: &Path, overrides: Overrides, accept_loss_from: Option<Lsn>) -> Result<()> {
     signals::block()?;
+    signals::report_sent_faults()?;
     crate::packages::register();
     let inherited = listener::inherited()?;
     let own_sockets = inherited.is_empty();

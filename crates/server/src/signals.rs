@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 use nix::sys::signal::{SigSet, Signal};
+use sched::fault_signals::SentSignal;
 
 use crate::log;
 use crate::server::Server;
@@ -41,6 +42,23 @@ pub(crate) fn signals() -> SigSet {
 /// When the system refuses.
 pub fn block() -> Result<()> {
     signals().thread_block().map_err(|e| Error::io("block signals", &e.into()))
+}
+
+/// A SIGSEGV or SIGBUS that somebody sends ends the process as any signal would, with a line in the log that says who
+/// sent it.
+///
+/// # Errors
+/// When the system refuses.
+pub fn report_sent_faults() -> Result<()> {
+    let report = |sent: SentSignal| {
+        let name = if sent.signal == Signal::SIGSEGV as i32 { "SIGSEGV" } else { "SIGBUS" };
+        log::from_signal_handler(format_args!(
+            "received {name} from process {} of user {}; this process ends",
+            sent.pid, sent.uid
+        ));
+    };
+    sched::fault_signals::report_sent_faults(report)
+        .map_err(|e| Error::io("install the handler of signals", &e))
 }
 
 /// Waits for signals on this thread until one asks to stop; reloads meanwhile.

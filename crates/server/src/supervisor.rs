@@ -50,6 +50,7 @@ pub fn supervise(dir: &Path, overrides: Overrides, arguments: &[String]) -> Resu
     let mut set = signals::signals();
     set.add(Signal::SIGCHLD);
     set.thread_block().map_err(|e| Error::io("block signals", &e.into()))?;
+    signals::report_sent_faults()?;
     let given = listener::inherited()?;
     let new = control::is_new(dir)?;
     let config = Config::load(dir, overrides.clone())?;
