@@ -81,6 +81,8 @@ pub struct Fit {
     pub misfit: Option<f64>,
     /// (N, throughput) at [`PREDICTED`].
     pub predictions: Vec<(f64, Quantity)>,
+    /// Why the parameters mean nothing, if they don't.
+    pub meaningless: Option<&'static str>,
     /// For bands.
     #[serde(skip)]
     pub profile: Profile,
@@ -161,16 +163,19 @@ fn fit(model: Model, rows: &[Row], scatter: Option<Scatter>) -> Option<Fit> {
     let back = |q: Quantity| q.map(|x| x * unit);
     // The profile goes on in the data's own unit.
     let profile = Profile { best: rescaled(best, unit), rows: rows.to_vec(), ..profile };
+    let serial = (model != Model::Linear).then(|| profile.ratio(1));
+    let r_squared = r_squared(rows, best.squares);
     Some(Fit {
         model,
+        meaningless: meaningless(model, serial, r_squared, rows),
         scale: profile.coefficient(0).inverse(),
-        serial: (model != Model::Linear).then(|| profile.ratio(1)),
+        serial,
         coherency: (model == Model::Usl).then(|| profile.ratio(2)),
         standard_errors: [errors[0] * unit, errors[1], errors[2]],
         knee,
         peak: peak.map(back),
         residuals: rows.iter().map(|r| r.x - throughput(&profile.best.c, r.n)).collect(),
-        r_squared: r_squared(rows, best.squares),
+        r_squared,
         aicc: aicc(count, parameters, best.squares),
         weight: None,
         degrees,
@@ -179,6 +184,31 @@ fn fit(model: Model, rows: &[Row], scatter: Option<Scatter>) -> Option<Fit> {
         predictions: PREDICTED.map(|n| (n, profile.throughput(n))).to_vec(),
         profile,
     })
+}
+
+/// What can't be: a part that is larger than the whole, a law that knows less than the mean.
+fn meaningless(
+    model: Model,
+    serial: Option<Quantity>,
+    r_squared: f64,
+    rows: &[Row],
+) -> Option<&'static str> {
+    let least = rows.iter().map(|r| r.n).fold(f64::INFINITY, f64::min);
+    let most = rows.iter().map(|r| r.n).fold(0.0, f64::max);
+    if least == most {
+        return Some("it has one N only, which says nothing about growth");
+    }
+    if serial.is_some_and(|a| a.estimate > 1.0) {
+        return Some(
+            "its serial part is more than the whole (100 %): throughput falls from the first N on, which a \
+             serial part does not explain",
+        );
+    }
+    // Throughput that does not depend on N has nothing to explain: there a serial part of all is right.
+    if r_squared < 0.0 && model != Model::Linear {
+        return Some("it lies further from the points than their mean does");
+    }
+    None
 }
 
 fn rescaled(best: Solution, unit: f64) -> Solution {

@@ -332,3 +332,21 @@ fn the_same_data_give_the_same_words() {
     assert_eq!(text(), text());
     assert!(text().contains("Amdahl *"), "{}", text());
 }
+
+#[test]
+fn a_part_larger_than_the_whole_is_said_to_mean_nothing() {
+    // Throughput that falls from the first N on, faster than one at a time would have it.
+    let analysis = fitted(&[(1.0, 1000.0), (2.0, 350.0), (4.0, 130.0), (8.0, 60.0), (16.0, 30.0)]);
+    let best = analysis.best().unwrap();
+    assert!(best.serial.unwrap().estimate > 1.0, "{:?}", best.serial);
+    let text = super::text::text(&analysis);
+    assert!(
+        text.contains("No law describes this curve") && text.contains("mean nothing"),
+        "{text}"
+    );
+    assert!(text.contains("more than the whole") && !text.contains("fits best"), "{text}");
+    assert!(kinds(&analysis).contains(&"meaningless"));
+    // One N says nothing of growth; a curve that is one says what it is.
+    assert!(fitted(&[(4.0, 10.0), (4.0, 11.0)]).best().unwrap().meaningless.is_some());
+    assert!(fitted(&RAY_TRACER).fits.iter().all(|f| f.meaningless.is_none()));
+}

@@ -80,6 +80,12 @@ pub fn quantity(q: &Quantity, show: impl Fn(f64) -> String) -> String {
 #[must_use]
 pub fn verdict(analysis: &Analysis) -> String {
     let Some(fit) = analysis.best() else { return "No model can be fitted.".to_owned() };
+    if let Some(why) = fit.meaningless {
+        return format!(
+            "No law describes this curve: {} comes nearest, but {why}. Its parameters mean nothing.",
+            fit.model.name()
+        );
+    }
     let part = |name: &str, q: &Option<Quantity>, show: fn(f64) -> String| {
         q.as_ref().map(|q| format!("{name} {}", quantity(q, show))).unwrap_or_default()
     };
@@ -124,6 +130,7 @@ fn write_text(out: &mut String, analysis: &Analysis) -> std::fmt::Result {
         "R²",
         "AICc",
         "weight",
+        "",
     ])];
     for (i, fit) in analysis.fits.iter().enumerate() {
         table.push(model_row(fit, analysis.chosen == Some(i)));
@@ -178,6 +185,7 @@ fn model_row(fit: &Fit, chosen: bool) -> Vec<String> {
         format!("{:.4}", fit.r_squared),
         optional(fit.aicc, |x| format!("{x:.1}")),
         optional(fit.weight, percent),
+        if fit.meaningless.is_some() { "meaningless" } else { "" }.to_owned(),
     ]
 }
 

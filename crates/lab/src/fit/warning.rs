@@ -33,6 +33,12 @@ pub fn all(series: &Series, fits: &[Fit], chosen: Option<usize>) -> Vec<Warning>
     counts(series, &mut say);
     machine(series, &mut say);
     if let Some(best) = chosen.and_then(|i| fits.get(i)) {
+        for fit in fits {
+            if let Some(why) = fit.meaningless {
+                let name = fit.model.name();
+                say("meaningless", format!("The parameters of {name} mean nothing: {why}."));
+            }
+        }
         model(series, fits, best, &mut say);
         residuals(best, &mut say);
         reach(series, best, &mut say);

@@ -14,10 +14,12 @@
 //! ([`HISTORICAL`]), and a last part shows the server as it is.
 //!
 //! `client.rs`: a connection; `server.rs`: a part's server; `load.rs`: readers and writers;
-//! `sample.rs`: what is looked at; `verdict.rs`: what it amounts to; `many.rs`: `--locks`.
+//! `sample.rs`: what is looked at; `verdict.rs`: what it amounts to; `many.rs`: `--locks`; `machine.rs`: how
+//! busy the machine is with something else.
 
 mod client;
 mod load;
+mod machine;
 mod many;
 mod sample;
 mod server;

@@ -24,7 +24,9 @@ impl Server {
     /// It does not start.
     pub fn start(settings: &[String]) -> Result<Server> {
         let port = free_port()?;
-        let dir = std::env::temp_dir().join(format!("threadgres-incident-{port}"));
+        // A directory that an earlier run left behind may have the same port in its name.
+        let name = format!("threadgres-incident-{}-{port}", std::process::id());
+        let dir = std::env::temp_dir().join(name);
         let program = std::env::current_exe().map_err(|e| Error::new(e.to_string()))?;
         let mut command = Command::new(program);
         command
@@ -52,6 +54,11 @@ impl Server {
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(())
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// A connection to it.

@@ -1,7 +1,5 @@
 //! Plots of lock primitives, of the simulator and of the incident.
 
-use std::collections::BTreeMap;
-
 use crate::fit::text::number;
 use crate::results::{IncidentSecond, LockPoint, Record, SimulatedPoint};
 
@@ -183,35 +181,90 @@ pub fn limit_name(limit: i64) -> String {
     }
 }
 
+/// One part of one run of the incident.
+pub struct IncidentPart<'a> {
+    /// Its limit, and what tells it from others with that limit: its settings, its run.
+    pub name: String,
+    /// Its seconds.
+    pub seconds: Vec<&'a IncidentSecond>,
+    limit: i64,
+    part: &'a str,
+    run: usize,
+}
+
+/// The parts by limit. Files of several runs are told apart by their seconds, which begin anew.
+#[must_use]
+pub fn incident_parts(records: &[Record]) -> Vec<IncidentPart<'_>> {
+    let mut parts: Vec<IncidentPart<'_>> = Vec::new();
+    for record in records {
+        let Record::Second(second) = record else { continue };
+        let is_like =
+            |p: &&mut IncidentPart<'_>| (p.limit, p.part) == (second.limit, second.part.as_str());
+        let mut before = parts.iter_mut().filter(is_like).max_by_key(|p| p.run);
+        match &mut before {
+            Some(part) if part.seconds.last().is_some_and(|l| l.second < second.second) => {
+                part.seconds.push(second);
+            }
+            other => {
+                let run = other.as_ref().map_or(1, |part| part.run + 1);
+                let (limit, part) = (second.limit, second.part.as_str());
+                let seconds = vec![second];
+                parts.push(IncidentPart { name: String::new(), seconds, limit, part, run });
+            }
+        }
+    }
+    parts.sort_by_key(|p| (p.limit, p.run));
+    let runs = |p: &IncidentPart<'_>| {
+        parts.iter().filter(|o| (o.limit, o.part) == (p.limit, p.part)).count()
+    };
+    let names: Vec<String> = parts
+        .iter()
+        .map(|p| {
+            let mut name = limit_name(p.limit);
+            if !p.part.is_empty() && p.part != format!("limit {}", p.limit) {
+                name = format!("{}, {name}", p.part);
+            }
+            if runs(p) > 1 { format!("{name}, run {}", p.run) } else { name }
+        })
+        .collect();
+    parts.iter_mut().zip(names).for_each(|(part, name)| part.name = name);
+    parts
+}
+
+/// The parts' colours: those that -1, 0 and the default have always, and others for further parts.
+fn part_colours(parts: &[IncidentPart<'_>]) -> Vec<usize> {
+    let mut used: Vec<usize> = Vec::new();
+    for part in parts {
+        let wanted = match part.limit {
+            -1 => 1,
+            0 => 2,
+            _ => 0,
+        };
+        let free = |colour: &usize| !used.contains(colour);
+        let other = || (3..COLOURS).find(free).unwrap_or(used.len() % COLOURS);
+        let colour = if free(&wanted) { wanted } else { other() };
+        used.push(colour);
+    }
+    used
+}
+
 /// One plot for each value that changes.
 #[must_use]
 pub fn incident(records: &[Record]) -> Vec<Plot> {
-    let seconds: Vec<&IncidentSecond> = records
-        .iter()
-        .filter_map(|r| if let Record::Second(second) = r { Some(second) } else { None })
-        .collect();
-    let mut parts: BTreeMap<i64, Vec<&IncidentSecond>> = BTreeMap::new();
-    for second in seconds {
-        parts.entry(second.limit).or_default().push(second);
-    }
-    let colour = |limit: i64, i: usize| match limit {
-        -1 => 1,
-        0 => 2,
-        _ if i < 3 => 0,
-        _ => i % COLOURS,
-    };
+    let parts = incident_parts(records);
+    let colours = part_colours(&parts);
     let mut out = Vec::new();
     for (name, title, measure) in INCIDENT {
-        let line = |(i, (limit, seconds)): (usize, (&i64, &Vec<&IncidentSecond>))| {
+        let line = |(part, colour): (&IncidentPart<'_>, &usize)| {
             let value = |s: &&IncidentSecond| {
                 let y = *s.values.get(name)?;
                 Some(Dot { x: f64::from(s.second), y, range: None })
             };
-            let dots = seconds.iter().filter_map(value).collect();
-            let colour = colour(*limit, i);
-            Line { name: limit_name(*limit), colour, joined: true, dots, ..Line::default() }
+            let dots = part.seconds.iter().filter_map(value).collect();
+            let (name, colour) = (part.name.clone(), *colour);
+            Line { name, colour, joined: true, dots, ..Line::default() }
         };
-        let lines: Vec<Line> = parts.iter().enumerate().map(line).collect();
+        let lines: Vec<Line> = parts.iter().zip(&colours).map(line).collect();
         if lines.iter().flat_map(|l| &l.dots).all(|d| d.y == 0.0) {
             continue;
         }
@@ -230,4 +283,38 @@ pub fn incident(records: &[Record]) -> Vec<Plot> {
         });
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_and_parts_with_one_limit_are_lines_of_their_own() {
+        let second = |part: &str, limit, second| {
+            let part = part.to_owned();
+            Record::Second(IncidentSecond { part, limit, second, ..IncidentSecond::default() })
+        };
+        let run = || {
+            [("limit -1", -1), ("limit 16", 16), ("as it is", 16)]
+                .into_iter()
+                .flat_map(move |(part, limit)| (1..=3).map(move |s| second(part, limit, s)))
+        };
+        let one: Vec<Record> = run().collect();
+        let names = |records: &[Record]| -> Vec<String> {
+            incident_parts(records).into_iter().map(|p| p.name).collect()
+        };
+        let expected = ["never queue (-1)", "at most 16 pass", "as it is, at most 16 pass"];
+        assert_eq!(names(&one), expected);
+        let two: Vec<Record> = run().chain(run()).collect();
+        let parts = incident_parts(&two);
+        assert_eq!(parts.len(), 6);
+        assert!(parts.iter().all(|p| p.seconds.len() == 3));
+        let names = names(&two);
+        assert!(names.contains(&"as it is, at most 16 pass, run 2".to_owned()), "{names:?}");
+        let mut colours = part_colours(&parts);
+        colours.sort_unstable();
+        colours.dedup();
+        assert_eq!(colours.len(), 6.min(COLOURS));
+    }
 }

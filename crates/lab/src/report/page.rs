@@ -250,7 +250,10 @@ fn fits(out: &mut String, load: &Load, made: &LoadContent) {
         };
         let mut row = vec![
             title(&curve.target),
-            fit.model.name().to_owned(),
+            match fit.meaningless {
+                Some(_) => format!("{}\n(meaningless)", fit.model.name()),
+                None => fit.model.name().to_owned(),
+            },
             show(&fit.serial, percent),
             show(&fit.coherency, number),
             show(&fit.knee, number),

@@ -6,9 +6,9 @@ use crate::fit::text::number;
 use super::axis::Measure;
 use super::chart::Dot;
 use super::gather::{Count, Curve, Load, Results};
-use super::others::{limit_name, lock_points};
+use super::others::{IncidentPart, incident_parts, lock_points};
 use super::sweeps::ratios;
-use crate::results::Record;
+use crate::results::{IncidentSecond, Record};
 
 /// A server's name as one writes it.
 #[must_use]
@@ -85,20 +85,14 @@ fn times(dot: &Dot) -> String {
 }
 
 fn incident(records: &[Record]) -> Option<String> {
-    let mut longest: Vec<(i64, f64)> = Vec::new();
-    for record in records {
-        let Record::Second(second) = record else { continue };
-        let value = second.values.get("longest_insert_ms").copied().unwrap_or(0.0);
-        match longest.iter_mut().find(|(limit, _)| *limit == second.limit) {
-            Some((_, max)) => *max = max.max(value),
-            None => longest.push((second.limit, value)),
-        }
-    }
-    let say = |(limit, ms): &(i64, f64)| {
-        format!("{} with the limit “{}”", Measure::Microseconds.show(ms * 1e3), limit_name(*limit))
+    let say = |part: &IncidentPart<'_>| {
+        let value = |s: &&IncidentSecond| s.values.get("longest_insert_ms").copied().unwrap_or(0.0);
+        let ms = part.seconds.iter().map(value).fold(0.0, f64::max);
+        format!("{} with the limit “{}”", Measure::Microseconds.show(ms * 1e3), part.name)
     };
-    (!longest.is_empty()).then(|| {
-        let parts: Vec<String> = longest.iter().map(say).collect();
+    let parts = incident_parts(records);
+    (!parts.is_empty()).then(|| {
+        let parts: Vec<String> = parts.iter().map(say).collect();
         format!("In the incident an insert took at most {}.", parts.join(", "))
     })
 }
