@@ -362,3 +362,52 @@ fn the_log_says_what_was_asked_of_it() {
     assert_eq!(one(&mut look, deadlocks), "1");
     assert!(server.stop());
 }
+
+#[test]
+fn verbose_says_what_was_done() {
+    let dir = TempDir::new("verbose");
+    let server = Server::start(dir.path(), &[]);
+    server.query("CREATE TABLE rows (a int PRIMARY KEY, b text)");
+    server.query("INSERT INTO rows SELECT g, repeat('x', 100) FROM generate_series(1, 1000) g");
+    server.query("DELETE FROM rows WHERE a <= 500");
+    let says = |statement: &str, lines: &[&str]| {
+        let said = server.psql(&["-qAt"], statement);
+        for line in lines {
+            assert!(said.lines().any(|l| l.contains(line)), "{statement}: no {line:?} in\n{said}");
+        }
+    };
+    let first = [
+        "INFO:  vacuuming \"postgres.public.rows\"",
+        "INFO:  finished vacuuming \"postgres.public.rows\": index scans: 1",
+        "pages: 0 removed, 18 remain, 18 scanned (100.00% of total)",
+        "tuples: 500 removed, 500 remain, 0 are dead but not yet removable",
+        "removable cutoff: ",
+        "index scan needed: 9 pages from table (50.00% of total) had 500 dead item identifiers",
+        "index \"rows_pkey\": pages: ",
+        "avg read rate: ",
+        "buffer usage: ",
+        "WAL usage: ",
+        "system usage: CPU: user: ",
+    ];
+    says("VACUUM VERBOSE rows;", &first);
+    let not_needed = "index scan not needed: 0 pages from table (0.00% of total) had 0 dead item";
+    says("VACUUM VERBOSE rows;", &["index scans: 0", not_needed]);
+    let sampled = "INFO:  \"rows\": scanned 18 of 18 pages";
+    says("ANALYZE VERBOSE rows;", &["INFO:  analyzing \"public.rows\"", sampled]);
+    let full = [
+        "INFO:  vacuuming \"public.rows\"",
+        "INFO:  \"public.rows\": found 0 removable, 500 nonremovable row versions in 18 pages",
+        "DETAIL:  0 dead row versions cannot be removed yet.",
+        "CPU: user: ",
+    ];
+    says("VACUUM (FULL, VERBOSE) rows;", &full);
+    server.query("DELETE FROM rows WHERE a % 2 = 0");
+    let clustered = [
+        "INFO:  clustering \"public.rows\" using sequential scan and sort",
+        "INFO:  \"public.rows\": found 250 removable, 250 nonremovable row versions in 9 pages",
+    ];
+    says("CLUSTER VERBOSE rows USING rows_pkey;", &clustered);
+    let built = ["INFO:  index \"rows_pkey\" was reindexed", "DETAIL:  CPU: user: "];
+    says("REINDEX (VERBOSE) TABLE rows;", &built);
+    says("CLUSTER (nosuch) rows;", &["unrecognized CLUSTER option \"nosuch\""]);
+}

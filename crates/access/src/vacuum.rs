@@ -42,6 +42,12 @@ pub struct VacuumStats {
     pub removed: u64,
     /// Row versions that are dead but still seen by somebody.
     pub kept: u64,
+    /// Dead line pointers that the indexes had to lose first.
+    pub dead_items: u64,
+    /// Pages with such.
+    pub dead_pages: u32,
+    /// How often all indexes were gone through.
+    pub index_passes: u32,
 }
 
 /// How much a vacuum may do before it rests (`vacuum_cost_*`).
@@ -126,14 +132,18 @@ pub fn vacuum(
         if pruned.kept > 0 {
             stats.removed += bridge_block(&mut visibility, heap, block, pace)?;
         }
+        stats.dead_items += pruned.dead.len() as u64;
+        stats.dead_pages += u32::from(!pruned.dead.is_empty());
         dead.extend(pruned.dead.iter().map(|&offset| TupleId { block, offset }));
         progress.set(Count::BlocksDone, u64::from(block) + 1);
         progress.set(Count::Dead, dead.len() as u64);
         if dead.len() >= DEAD_MAX {
+            stats.index_passes += 1;
             free(&mut visibility, heap, indexes, &mut dead, pace, progress)?;
             progress.set_phase("scanning heap");
         }
     }
+    stats.index_passes += u32::from(!dead.is_empty());
     free(&mut visibility, heap, indexes, &mut dead, pace, progress)?;
     progress.set_phase("cleaning up indexes");
     indexes.iter().try_for_each(|index| index.clean_up(manager))?;
@@ -144,6 +154,25 @@ pub fn vacuum(
     heap.state.space.rows.store(stats.live + 1, Relaxed);
     heap.state.space.rows_pages.store(stats.pages, Relaxed);
     Ok(stats)
+}
+
+/// Row versions of a table, dead ones among them.
+///
+/// # Errors
+/// I/O errors, interrupts.
+pub fn versions(heap: &Heap) -> Result<u64> {
+    let mut count = 0;
+    for block in 0..heap.pages()? {
+        sched::check_interrupts()?;
+        let pinned = heap.pin_scan(block)?;
+        let page = pinned.read();
+        if !page::is_new(page.page()) {
+            let lines = page::lines(page.page());
+            count +=
+                lines.filter(|(_, line)| matches!(line, page::Line::Normal(..))).count() as u64;
+        }
+    }
+    Ok(count)
 }
 
 /// Cuts empty pages off the file's end; returns how many. The caller holds AccessExclusive on the

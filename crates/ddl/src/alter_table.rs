@@ -605,7 +605,7 @@ fn set_type(
         indexes.push(index);
     }
     super::event_trigger::rewriting(table.oid, 4, cx)?;
-    rewrite_with(cx, table, &select, None, indexes)
+    rewrite_with(cx, table, &select, None, indexes).map(drop)
 }
 
 /// Columns of foreign keys, on either side, are compared byte by byte.

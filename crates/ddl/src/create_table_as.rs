@@ -67,9 +67,9 @@ pub fn refresh(
     let owner = table.owner;
     if no_data {
         let sql = format!("SELECT * FROM ({sql}) q LIMIT 0");
-        return super::rewrite(cx, table, &sql, Some(owner));
+        return super::rewrite(cx, table, &sql, Some(owner)).map(drop);
     }
-    super::rewrite(cx, table, &sql, Some(owner))
+    super::rewrite(cx, table, &sql, Some(owner)).map(drop)
 }
 
 fn check_concurrently(

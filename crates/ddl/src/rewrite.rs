@@ -25,11 +25,11 @@ pub fn rewrite(
     table: Table,
     select: &str,
     role: Option<u32>,
-) -> Result<()> {
+) -> Result<u64> {
     rewrite_with(cx, table, select, role, Vec::new())
 }
 
-/// As [`rewrite`]; `indexes` are those whose definitions change with the table's. Until the query is done
+/// As [`rewrite`], and how many rows there are; `indexes` are those whose definitions change with the table's. Until the query is done
 /// they are what they were: it may read them.
 ///
 /// # Errors
@@ -40,13 +40,14 @@ pub fn rewrite_with(
     select: &str,
     role: Option<u32>,
     indexes: Vec<Index>,
-) -> Result<()> {
+) -> Result<u64> {
     if table.is_partitioned() {
         // Its partitions have the rows.
         for index in indexes {
             cx.catalog_tx.put(cx.tx, Object::Index(index))?;
         }
-        return cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)));
+        cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))?;
+        return Ok(0);
     }
     let old = RelId(table.rel);
     table.rel = new_files(cx, table.oid)?.0;
@@ -57,7 +58,9 @@ pub fn rewrite_with(
     let handle = TableHandle::open(cx.engine, &shared, cx.format)?;
     let tx = cx.tx;
     let mut part: Vec<Vec<u8>> = Vec::with_capacity(PART);
+    let mut rows = 0;
     let mut each = |values: &[types::Datum]| {
+        rows += 1;
         let mut bytes = Vec::new();
         let fitted = values.iter().zip(&shared.columns).map(|(value, column)| {
             if column.typmod < 0 || value.is_null() {
@@ -87,7 +90,8 @@ pub fn rewrite_with(
     let view = cx.catalog_tx.view();
     let indexes = view.indexes_of(&table);
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
-    indexes.iter().try_for_each(|index| rebuild_index(cx, &table, index))
+    indexes.iter().try_for_each(|index| rebuild_index(cx, &table, index))?;
+    Ok(rows)
 }
 
 /// Builds an index again, in new files.

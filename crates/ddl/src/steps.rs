@@ -29,6 +29,7 @@ use catalog::{AclKind, Index, Object, Table};
 use sql::utility::{Name, Reindex, ReindexWhat, Utility};
 use txn::{LockMode, LockOwner, LockTag, LockWait};
 
+use super::maintain::verbose::{Meter, say};
 use super::rewrite::rebuild_index;
 use super::{create_index, drop, index_build, lock, name, notice, open_if, partition, refresh};
 use exec::context::ExecContext;
@@ -319,6 +320,7 @@ impl Job {
     /// The second half of REINDEX CONCURRENTLY: the new index's files become the old one's, and the other
     /// way round; the new one goes with the old files.
     fn replace(&mut self, pairs: &[(u32, u32)], cx: &mut ExecContext<'_>) -> Result<()> {
+        let meter = Meter::new();
         let mut table = 0;
         for (old, new) in pairs {
             let (first, second) = (index(cx, *old)?, index(cx, *new)?);
@@ -331,7 +333,7 @@ impl Job {
             std::mem::swap(&mut first.rel, &mut second.rel);
             first.invalid = false;
             if self.verbose {
-                say_built(cx, &first);
+                say_built(cx, &first, &meter);
             }
             cx.catalog_tx.put(cx.tx, Object::Index(first))?;
             cx.catalog_tx.put(cx.tx, Object::Index(second))?;
@@ -392,17 +394,18 @@ fn all(cx: &mut ExecContext<'_>, table: &Table, verbose: bool, named: bool) -> R
 }
 
 fn one(cx: &mut ExecContext<'_>, table: &Table, index: &Index, verbose: bool) -> Result<()> {
+    let meter = Meter::new();
     rebuild_index(cx, table, index)?;
     if verbose {
-        say_built(cx, index);
+        say_built(cx, index, &meter);
     }
     Ok(())
 }
 
-fn say_built(cx: &mut ExecContext<'_>, index: &Index) {
+fn say_built(cx: &mut ExecContext<'_>, index: &Index, meter: &Meter) {
     let message = format!("index \"{}\" was reindexed", index.name);
     let info = base::Error::new(base::sqlstate::SUCCESSFUL_COMPLETION, message);
-    cx.hooks.notice("INFO", info);
+    say(cx, info.detail(meter.times()));
 }
 
 /// The index with this name and its table, which is locked.

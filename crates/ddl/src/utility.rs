@@ -92,8 +92,8 @@ fn run(
         Utility::CreateTableAs { .. } => return create_table_as::run(utility, cx),
         Utility::CreateIndex { .. } => create_index::run(utility, cx)?,
         Utility::Reindex(reindex) => steps::reindex(reindex, cx)?,
-        Utility::Cluster { table, index } => {
-            maintain::cluster::run(table.as_ref(), index.as_deref(), cx)?;
+        Utility::Cluster { table, index, verbose } => {
+            maintain::cluster::run(table.as_ref(), index.as_deref(), *verbose, cx)?;
         }
         Utility::CreateSchema { name, owner, if_not_exists, elements } => {
             create_schema::run(name, owner.as_ref(), *if_not_exists, elements, cx)?;

@@ -721,6 +721,8 @@ pub enum Utility {
         table: Option<Name>,
         /// The index; none: as before.
         index: Option<String>,
+        /// VERBOSE.
+        verbose: bool,
     },
     /// ALTER TABLE.
     AlterTable {

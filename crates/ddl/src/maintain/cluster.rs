@@ -14,7 +14,12 @@ use exec::session::quote_identifier;
 ///
 /// # Errors
 /// `42704`, `42809`, `0A000`; those of the rewrite.
-pub fn run(table: Option<&Name>, index: Option<&str>, cx: &mut ExecContext<'_>) -> Result<()> {
+pub fn run(
+    table: Option<&Name>,
+    index: Option<&str>,
+    verbose: bool,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
     let Some(name) = table else {
         let view = cx.catalog_tx.view();
         let tables: Vec<u32> = view.indexes().filter(|i| i.clustered).map(|i| i.table).collect();
@@ -29,7 +34,7 @@ pub fn run(table: Option<&Name>, index: Option<&str>, cx: &mut ExecContext<'_>) 
             let Some(table) = view.table(id) else { continue };
             let found = view.indexes_of(table).into_iter().find(|i| i.clustered);
             if let Some(index) = found {
-                cluster(cx, Table::clone(table), &index)?;
+                cluster(cx, Table::clone(table), &index, verbose)?;
             }
         }
         return Ok(());
@@ -56,11 +61,15 @@ pub fn run(table: Option<&Name>, index: Option<&str>, cx: &mut ExecContext<'_>) 
     };
     note(cx, table.oid, Some(index.oid))?;
     let table = relation_lock::refresh(cx, table.oid)?;
-    cluster(cx, table, &index)
+    cluster(cx, table, &index, verbose)
 }
 
 /// Writes the table anew.
-fn cluster(cx: &mut ExecContext<'_>, table: Table, index: &Index) -> Result<()> {
+fn cluster(cx: &mut ExecContext<'_>, table: Table, index: &Index, verbose: bool) -> Result<()> {
+    let name = super::qualified(cx, &table);
+    super::tell(cx, verbose, format!("clustering \"{name}\" using sequential scan and sort"));
+    let before = super::versions(cx, &table, verbose)?;
+    let meter = super::verbose::Meter::new();
     let view = cx.catalog_tx.view();
     let quoted = |n: u16| quote_identifier(&table.columns[usize::from(n) - 1].name);
     let key = |c: &catalog::IndexColumn| {
@@ -82,7 +91,11 @@ fn cluster(cx: &mut ExecContext<'_>, table: Table, index: &Index) -> Result<()> 
     let list = if list.is_empty() { String::new() } else { list.join(", ") };
     let from = exec::spi::rows_of(&view, &table);
     let select = format!("SELECT {list} FROM {from} ORDER BY {}", order.join(", "));
-    crate::rewrite(cx, table, &select, None)
+    let rows = crate::rewrite(cx, table, &select, None)?;
+    if let Some(before) = before {
+        super::verbose::rewritten(cx, &name, before, rows, &meter);
+    }
+    Ok(())
 }
 
 /// Notes by which index a table is clustered.

@@ -2,6 +2,7 @@
 
 mod analyze;
 pub mod cluster;
+pub mod verbose;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,9 +97,14 @@ pub fn run(names: &[Name], work: Work, cx: &mut ExecContext<'_>) -> Result<()> {
         }
         match (vacuum, full) {
             (true, true) => {
-                let message = format!("vacuuming \"{}\"", full_name(cx, &table));
-                tell(cx, verbose, message);
-                vacuum_full(cx, &table)?;
+                let name = qualified(cx, &table);
+                tell(cx, verbose, format!("vacuuming \"{name}\""));
+                let before = versions(cx, &table, verbose)?;
+                let meter = verbose::Meter::new();
+                let rows = vacuum_full(cx, &table)?;
+                if let Some(before) = before {
+                    verbose::rewritten(cx, &name, before, rows, &meter);
+                }
             }
             (true, false) => vacuum_plain(cx, &table, verbose)?,
             (false, _) => {}
@@ -141,6 +147,15 @@ fn tell(cx: &mut ExecContext<'_>, verbose: bool, message: String) {
     }
 }
 
+/// What a table has before it is written anew, if VERBOSE is to say it: row versions and pages.
+fn versions(cx: &ExecContext<'_>, table: &Table, verbose: bool) -> Result<Option<(u64, u32)>> {
+    if !verbose {
+        return Ok(None);
+    }
+    let heap = Heap::open(&cx.engine.storage, RelId(table.rel));
+    Ok(Some((access::vacuum::versions(&heap)?, pages(cx, table)?)))
+}
+
 fn qualified(cx: &mut ExecContext<'_>, table: &Table) -> String {
     let view = cx.catalog_tx.view();
     let schema = view.schema(table.schema).map_or("", |s| s.name.as_str());
@@ -167,10 +182,11 @@ fn is_allowed(cx: &mut ExecContext<'_>, table: &Table, what: &str) -> bool {
     false
 }
 
-fn vacuum_plain(cx: &mut ExecContext<'_>, table: &Arc<Table>, verbose: bool) -> Result<()> {
+fn vacuum_plain(cx: &mut ExecContext<'_>, table: &Arc<Table>, speaks: bool) -> Result<()> {
     let name = full_name(cx, table);
-    tell(cx, verbose, format!("vacuuming \"{name}\""));
+    tell(cx, speaks, format!("vacuuming \"{name}\""));
     let before = pages(cx, table)?;
+    let meter = verbose::Meter::new();
     let storage = &cx.engine.storage;
     let heap = Heap::open(storage, RelId(table.rel));
     let view = cx.catalog_tx.view();
@@ -195,19 +211,11 @@ fn vacuum_plain(cx: &mut ExecContext<'_>, table: &Arc<Table>, verbose: bool) -> 
         stats.visible = visible;
         cx.catalog_tx.put(cx.tx, Object::Stats(Box::new(stats)))?;
     }
-    if verbose {
+    if speaks {
         let after = pages(cx, table)?;
-        let message = format!(
-            "finished vacuuming \"{name}\": index scans: {}\n\
-             pages: {} removed, {after} remain, {} scanned (100.00% of total)\n\
-             tuples: {} removed, {} remain, {} are dead but not yet removable",
-            u32::from(done.removed > 0 && !indexes.is_empty()),
-            before.saturating_sub(after),
-            done.pages,
-            done.removed,
-            done.live,
-            done.kept,
-        );
+        let named = view.indexes_of(table).into_iter().map(|index| index.name.clone());
+        let indexes: Vec<(String, AnyIndex)> = named.zip(indexes).collect();
+        let message = verbose::vacuumed(cx, &name, (before, after), &done, &indexes, &meter)?;
         tell(cx, true, message);
     }
     Ok(())
@@ -228,8 +236,8 @@ fn pace(settings: &Settings) -> Pace {
     )
 }
 
-/// Writes the table anew without its dead rows.
-fn vacuum_full(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
+/// Writes the table anew without its dead rows; how many rows it has.
+fn vacuum_full(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<u64> {
     let view = cx.catalog_tx.view();
     let schema = view.schema(table.schema).map_or("public", |s| s.name.as_str());
     let list: Vec<String> = table

@@ -149,6 +149,25 @@ impl Binder<'_> {
         Ok(Utility::Vacuum { tables, vacuum: stmt.is_vacuumcmd, analyze, full, verbose })
     }
 
+    /// The options of CLUSTER: VERBOSE.
+    fn cluster_verbose(&self, options: &[pb::Node]) -> Result<bool> {
+        let mut verbose = false;
+        for node in options {
+            let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
+            match def.defname.as_str() {
+                "verbose" => {
+                    let value = def_value(def);
+                    verbose = value.is_none_or(|v| base::settings::parse_bool(&v).unwrap_or(true));
+                }
+                other => {
+                    return Err(err!(SYNTAX_ERROR, "unrecognized CLUSTER option \"{other}\"")
+                        .at(self.at(def.location)));
+                }
+            }
+        }
+        Ok(verbose)
+    }
+
     /// REINDEX.
     pub(crate) fn reindex(&mut self, stmt: &pb::ReindexStmt) -> Result<Utility> {
         use pb::ReindexObjectType as T;
@@ -412,6 +431,7 @@ impl Binder<'_> {
                     Some(_) => Some(self.name_of_range(&s.relation)?),
                 },
                 index: (!s.indexname.is_empty()).then(|| s.indexname.clone()),
+                verbose: self.cluster_verbose(&s.params)?,
             },
             NodeEnum::LockStmt(s) => self.lock_table(s)?,
             NodeEnum::CheckPointStmt(_) => Utility::Checkpoint,
