@@ -350,3 +350,22 @@ fn costs_choose_between_ways() {
     let text = plan("select x, count(*) from u group by x order by x limit 3");
     assert!(text.contains("aggregate sorted") && !text.contains("sort #"), "{text}");
 }
+
+#[test]
+fn what_is_not_supported_is_named_by_the_manuals_words() {
+    for (text, words) in [
+        ("create access method m type index handler h", "CREATE ACCESS METHOD"),
+        ("drop access method m", "DROP ACCESS METHOD"),
+        ("alter foreign table t add a int", "ALTER FOREIGN TABLE"),
+        ("create text search parser p (start = a, gettoken = b)", "CREATE TEXT SEARCH PARSER"),
+        ("select * from xmltable('/a' passing '<a/>' columns a int)", "XMLTABLE"),
+        ("select xmlelement(name a)", "XMLELEMENT"),
+        ("drop extension plpgsql", "DROP EXTENSION plpgsql"),
+        ("alter server s options (a 'b')", "ALTER SERVER"),
+        ("import foreign schema a from server s into b", "IMPORT FOREIGN SCHEMA"),
+        ("load 'x'", "LOAD"),
+    ] {
+        let error = prepared(text).err().expect(text);
+        assert_eq!(error.message(), format!("{words} is not supported"), "{text}");
+    }
+}

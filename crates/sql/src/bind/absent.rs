@@ -54,7 +54,7 @@ impl Binder<'_> {
         let name = names.join(".");
         let there = ALWAYS_THERE.iter().find(|(kind, _)| *kind == of);
         if there.is_some_and(|(_, names)| names.contains(&name.as_str())) {
-            return Err(Error::unsupported(format_args!("DROP of {noun} {name}")));
+            return Err(Error::unsupported(format_args!("DROP {} {name}", noun.to_uppercase())));
         }
         Ok((sqlstate::UNDEFINED_OBJECT, format!("{noun} \"{name}\" does not exist")))
     }

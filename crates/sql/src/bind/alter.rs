@@ -17,7 +17,10 @@ impl Binder<'_> {
     pub(crate) fn alter_table(&mut self, stmt: &pb::AlterTableStmt) -> Result<Utility> {
         let kind: &'static str = object_kind(stmt.objtype).map_or("", |k| k.0);
         if !matches!(kind, "TABLE" | "INDEX" | "SEQUENCE" | "VIEW" | "MATERIALIZED VIEW") {
-            return Err(base::Error::unsupported("ALTER of this kind of object"));
+            return Err(base::Error::unsupported(format!(
+                "ALTER {}",
+                super::words::object(stmt.objtype)
+            )));
         }
         let table = self.name_of_range(&stmt.relation)?;
         let mut steps = Vec::with_capacity(stmt.cmds.len());
@@ -318,7 +321,10 @@ impl Binder<'_> {
         }
         let (kind, _) = object_kind(stmt.rename_type)
             .filter(|(k, _)| !matches!(*k, "DATABASE" | "ROLE" | "TYPE" | "DOMAIN" | "COLLATION"))
-            .ok_or_else(|| base::Error::unsupported("RENAME of this kind of object"))?;
+            .ok_or_else(|| {
+                let object = super::words::object(stmt.rename_type);
+                base::Error::unsupported(format!("ALTER {object} … RENAME"))
+            })?;
         let table = if kind == "SCHEMA" {
             Name { schema: None, name: stmt.subname.clone(), position: 0, only: false }
         } else {
@@ -344,7 +350,10 @@ impl Binder<'_> {
         }
         let kind = object_kind(stmt.object_type).filter(|k| k.1).map(|k| k.0);
         let (Some(kind), Some(_)) = (kind, &stmt.relation) else {
-            return Err(base::Error::unsupported("SET SCHEMA of this kind of object"));
+            return Err(base::Error::unsupported(format!(
+                "ALTER {} … SET SCHEMA",
+                super::words::object(stmt.object_type)
+            )));
         };
         Ok(Utility::SetSchema {
             kind,

@@ -860,7 +860,10 @@ impl Binder<'_> {
     pub(crate) fn drop_objects(&mut self, stmt: &pb::DropStmt) -> Result<Utility> {
         let (kind, _) = object_kind(stmt.remove_type)
             .filter(|(k, _)| !matches!(*k, "COLUMN" | "CONSTRAINT" | "DATABASE" | "ROLE"))
-            .ok_or_else(|| base::Error::unsupported("DROP of this kind of object"))?;
+            .ok_or_else(|| {
+                let object = super::words::object(stmt.remove_type);
+                base::Error::unsupported(format!("DROP {object}"))
+            })?;
         let names = stmt
             .objects
             .iter()

@@ -73,7 +73,8 @@ impl Binder<'_> {
             Some(NodeEnum::RangeFunction(f)) => self.range_function(scope, left, lateral_ok, f),
             Some(NodeEnum::JoinExpr(j)) => self.join_expr(scope, left, lateral_ok, j),
             Some(NodeEnum::RangeTableSample(s)) => self.table_sample(scope, s),
-            _ => Err(base::Error::unsupported("this FROM item")),
+            Some(other) => Err(base::Error::unsupported(super::words::from_item(other))),
+            None => Err(base::Error::unsupported("this FROM item")),
         }
     }
 

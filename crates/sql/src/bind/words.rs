@@ -73,7 +73,7 @@ pub(crate) fn object(kind: i32) -> &'static str {
         T::ObjectEventTrigger => "EVENT TRIGGER",
         T::ObjectExtension => "EXTENSION",
         T::ObjectFdw => "FOREIGN DATA WRAPPER",
-        T::ObjectForeignServer => "FOREIGN SERVER",
+        T::ObjectForeignServer => "SERVER",
         T::ObjectForeignTable => "FOREIGN TABLE",
         T::ObjectFunction => "FUNCTION",
         T::ObjectIndex => "INDEX",
@@ -129,8 +129,15 @@ pub(crate) fn expression(node: &NodeEnum) -> String {
         NodeEnum::SetToDefault(_) => "DEFAULT in this place".to_owned(),
         NodeEnum::CurrentOfExpr(_) => "WHERE CURRENT OF in this place".to_owned(),
         NodeEnum::MultiAssignRef(_) => "an assignment of several columns in this place".to_owned(),
-        NodeEnum::RangeTableFunc(_) => "XMLTABLE".to_owned(),
         _ => "this expression".to_owned(),
+    }
+}
+
+/// An item of FROM.
+pub(crate) fn from_item(node: &NodeEnum) -> &'static str {
+    match node {
+        NodeEnum::RangeTableFunc(_) => "XMLTABLE",
+        _ => "this FROM item",
     }
 }
 
