@@ -14,8 +14,11 @@
 //! A piece's place is taken by a parameter that no client can have, and blanks: what is parsed has every token
 //! where the text has it, so positions stay true. [`crate::graft`] puts the trees together again.
 //!
-//! Whatever isn't understood here (`COLLATE` in a chain, operators that stand before their operand) is left to
-//! the library as it is, with its limit; so is a text of which a piece is wrong.
+//! `NOT NOT NOT … x` hangs the other way: what stands behind a `NOT` is its operand, up to the end of the
+//! expression.
+//!
+//! Whatever isn't understood here (signs before an operand, `IS` in a chain) is left to the library as it is, with
+//! its limit; so is a text of which a piece is wrong.
 
 use std::ops::Range;
 
@@ -23,6 +26,8 @@ use pg_query::protobuf::{KeywordKind, ScanToken, Token};
 
 /// Longest chain that is parsed in one piece.
 const CHAIN_MAX: usize = 300;
+/// From this number on PostgreSQL's grammar says "memory exhausted", and so does the library.
+const NOTS_MAX: usize = 9_990;
 /// Operators in a piece.
 const PIECE: usize = 200;
 /// Bytes that the pieces may have in all, each counted with what is before it.
@@ -48,7 +53,7 @@ pub(crate) fn cuts(text: &str) -> Vec<Cut> {
     let mut scan = Scan { levels: vec![Level::default()], cuts: Vec::new() };
     tokens.iter().for_each(|token| scan.token(token));
     while let Some(level) = scan.levels.pop() {
-        scan.ended(level);
+        scan.ended(level, text.len());
     }
     let bytes: usize = scan.cuts.iter().map(|cut| cut.range.end).sum();
     if bytes > BYTES_MAX { Vec::new() } else { scan.cuts }
@@ -68,8 +73,12 @@ struct Chain {
 #[derive(Default)]
 struct Level {
     expression: Chain,
-    /// Casts of the operand at hand.
+    /// Casts of the operand at hand, and its COLLATEs.
     casts: Chain,
+    /// The operand at hand has a sign before it.
+    signed: bool,
+    /// Where the operands of the `NOT`s begin that stand side by side before the expression at hand.
+    nots: Vec<usize>,
     query: Chain,
     /// Whether an operand is complete, so that an operator may follow.
     operand: bool,
@@ -82,6 +91,7 @@ struct Scan {
 }
 
 const CAST: u8 = 9;
+const COLLATE: u8 = 8;
 
 impl Scan {
     fn token(&mut self, token: &ScanToken) {
@@ -90,19 +100,42 @@ impl Scan {
         match kind {
             Token::SqlComment | Token::CComment => return,
             Token::Ascii40 | Token::Ascii91 | Token::Case => return self.open(start),
-            Token::Ascii41 | Token::Ascii93 | Token::EndP => return self.close(),
+            Token::Ascii41 | Token::Ascii93 | Token::EndP => return self.close(start),
             _ => {}
         }
         let mut level = self.levels.pop().unwrap_or_default();
         level.any = true;
         match kind {
             Token::Typecast if level.operand => level.casts.operators.push((start, CAST)),
+            // It binds less tightly than a sign.
+            Token::Collate if level.operand && !level.signed => {
+                level.casts.operators.push((start, COLLATE));
+            }
+            Token::Not if !level.operand => {
+                self.delimiter(&mut level, Some(end));
+                level.nots.push(end);
+            }
+            Token::And
+            | Token::Or
+            | Token::Ascii44
+            | Token::From
+            | Token::Where
+            | Token::As
+            | Token::GroupP
+            | Token::Order
+            | Token::Then
+            | Token::When
+            | Token::Else => {
+                self.nots_ended(&mut level, start);
+                let begins = begins_expression(kind).then_some(end);
+                self.delimiter(&mut level, begins);
+            }
             Token::Union | Token::Except | Token::Intersect => {
-                self.delimiter(&mut level, None);
+                self.nots_ended(&mut level, start);
                 level.query.operators.push((start, u8::from(kind == Token::Intersect)));
             }
             Token::Ascii59 => {
-                self.ended(level);
+                self.ended(level, start);
                 level = Level::default();
             }
             Token::Select | Token::Values => {
@@ -116,7 +149,10 @@ impl Scan {
                     level.expression.operators.push((start, binds));
                 }
                 // A sign binds more tightly than all but casts.
-                Some(PLUS) => level.casts.start = level.expression.start.map(|_| end),
+                Some(PLUS) => {
+                    level.signed = true;
+                    level.casts.start = level.expression.start.map(|_| end);
+                }
                 Some(TIMES) if kind == Token::Ascii42 => level.operand = true,
                 _ if is_operand(kind, token.keyword_kind) => level.operand = true,
                 _ => self.delimiter(&mut level, None),
@@ -136,11 +172,11 @@ impl Scan {
         self.levels.push(Level { expression: inside, casts, ..Level::default() });
     }
 
-    fn close(&mut self) {
+    fn close(&mut self, start: usize) {
         if self.levels.len() > 1
             && let Some(level) = self.levels.pop()
         {
-            self.ended(level);
+            self.ended(level, start);
         }
         if let Some(level) = self.levels.last_mut() {
             level.operand = true;
@@ -157,13 +193,26 @@ impl Scan {
 
     fn casts_ended(&mut self, level: &mut Level, start: Option<usize>) {
         level.operand = false;
+        level.signed = false;
         let start = start.filter(|_| level.expression.start.is_some() || start.is_some());
         let chain = std::mem::replace(&mut level.casts, Chain { start, operators: Vec::new() });
         self.cut(chain, Kind::Expression);
     }
 
-    fn ended(&mut self, mut level: Level) {
-        self.delimiter(&mut level, None);
+    /// An expression ends at `stop`, and with it the operands of the `NOT`s before it.
+    fn nots_ended(&mut self, level: &mut Level, stop: usize) {
+        self.delimiter(level, None);
+        let nots = std::mem::take(&mut level.nots);
+        if nots.len() > CHAIN_MAX && nots.len() < NOTS_MAX {
+            // The last ones first: they lie within the others' operands.
+            let begins =
+                nots.rchunks(PIECE).filter_map(|piece| piece.first()).take_while(|b| **b > nots[0]);
+            self.cuts.extend(begins.map(|b| Cut { range: *b..stop, kind: Kind::Expression }));
+        }
+    }
+
+    fn ended(&mut self, mut level: Level, stop: usize) {
+        self.nots_ended(&mut level, stop);
         self.cut(level.query, Kind::Query);
     }
 
@@ -228,7 +277,6 @@ fn begins_expression(kind: Token) -> bool {
             | Where
             | And
             | Or
-            | Not
             | Then
             | Else
             | When
@@ -273,6 +321,13 @@ mod tests {
         assert!(found.iter().all(|piece| piece.starts_with("b *") && piece.ends_with("* c")));
         let text = format!("select 1 - (x{}) + 5", "::int".repeat(301));
         assert_eq!(pieces(&text), [format!("x{}", "::int".repeat(199))]);
+        let text = format!("select a collate \"C\"{} from t", " || b".repeat(301));
+        assert_eq!(pieces(&text), [format!("a collate \"C\"{}", " || b".repeat(199))]);
+        let text = format!("select a || b{} = 'x'", " collate \"C\"".repeat(301));
+        assert_eq!(pieces(&text), [format!("b{}", " collate \"C\"".repeat(199))]);
+        let text = format!("select {}a = b and c", "not ".repeat(450));
+        let nots = |count: usize| format!("{}a = b", "not ".repeat(count));
+        assert_eq!(pieces(&text), [nots(199), nots(399)]);
         let text = format!("select 1{}", " union all select 2".repeat(301));
         assert_eq!(pieces(&text), [format!("select 1{}", " union all select 2".repeat(199))]);
     }
@@ -280,8 +335,8 @@ mod tests {
     #[test]
     fn what_is_short_or_not_understood_is_left() {
         assert_eq!(pieces("select 1 + 2 + 3"), [""; 0]);
+        assert_eq!(pieces(&format!("select - a{}", " collate \"C\"".repeat(301))), [""; 0]);
         assert_eq!(pieces(&format!("select ~ 1{}", " + 1".repeat(301))), [""; 0]);
-        assert_eq!(pieces(&format!("select a collate \"C\"{}", " || b".repeat(301))), [""; 0]);
         assert_eq!(pieces(&format!("select 1{}", ", - 1 + 2".repeat(301))), [""; 0]);
     }
 }

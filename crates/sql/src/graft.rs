@@ -274,6 +274,8 @@ mod tests {
             ),
             format!("select f(-x{}, 2), y{}", long("::int::text"), long(" - 1 * 3 % 4")),
             format!("select 1{}", long("+1")),
+            format!("select {}a = 1 or {}b", "not ".repeat(700), "not ".repeat(500)),
+            format!("select a || b{} < c", long(" collate \"C\"")),
             format!("with w as (select 1{}) select 2", long(" union all select 1")),
             format!("(select 1){} order by 1", long(" except (select 2)")),
             format!("update t set a = case when b{} then c end", long(" # 1")),

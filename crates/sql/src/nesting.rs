@@ -9,9 +9,12 @@
 
 use base::{Error, Result, err};
 
-/// Deepest nesting of a tree that is decoded on a worker's own stack. A level costs the decoder up to 3 KiB of
-/// stack; a worker's stack has 8 MiB.
-pub const NESTING_MAX: usize = 1500;
+/// Deepest nesting of a tree that is decoded on a worker's own stack, which has 64 MiB.
+pub const NESTING_MAX: usize = if cfg!(debug_assertions) { 300 } else { 1500 };
+
+/// What a level may cost where the grammar's library runs: a level may be several nodes, and without optimisations
+/// each takes some 40 KiB.
+const PARSED_LEVEL_BYTES: usize = if cfg!(debug_assertions) { 160 << 10 } else { LEVEL_BYTES };
 
 /// Deepest nesting at all: chains of operators are nesting to the grammar.
 const DEEPEST: usize = 24_000;
@@ -64,7 +67,7 @@ pub(crate) fn on_parsers_stack<R: Send>(levels: usize, f: impl FnOnce() -> R + S
     if levels <= NESTING_MAX {
         return Ok(sched::on_native_stack(f));
     }
-    let bytes = (levels * LEVEL_BYTES).min(STACK_BYTES_MAX);
+    let bytes = (levels * PARSED_LEVEL_BYTES).min(STACK_BYTES_MAX);
     std::thread::scope(|scope| {
         let started = std::thread::Builder::new().stack_size(bytes).spawn_scoped(scope, f);
         let thread = started.map_err(|e| err!(OUT_OF_MEMORY, "no memory for a stack: {e}"))?;

@@ -60,7 +60,7 @@ pub(crate) fn location(node: &NodeEnum) -> i32 {
         },
         NodeEnum::AArrayExpr(n) => n.location,
         NodeEnum::RowExpr(n) => n.location,
-        NodeEnum::CollateClause(n) => super::inner(&n.arg).map_or(n.location, location),
+        NodeEnum::CollateClause(_) => leftmost(node),
         NodeEnum::AIndirection(n) => super::inner(&n.arg).map_or(-1, location),
         NodeEnum::SqlvalueFunction(n) => n.location,
         NodeEnum::SetToDefault(n) => n.location,
@@ -79,6 +79,7 @@ fn leftmost(node: &NodeEnum) -> i32 {
         (at, own) = match node {
             NodeEnum::AExpr(n) => (super::inner(&n.lexpr), n.location),
             NodeEnum::TypeCast(n) => (super::inner(&n.arg), n.location),
+            NodeEnum::CollateClause(n) => (super::inner(&n.arg), n.location),
             other => (None, location(other)),
         };
         if own >= 0 && (least < 0 || own < least) {

@@ -612,13 +612,20 @@ impl Binder<'_> {
             Ok(pb::BoolExprType::AndExpr) => ("AND", true),
             Ok(pb::BoolExprType::OrExpr) => ("OR", false),
             _ => {
-                let Some(arg) = e.args.first() else {
+                // A loop, as there may be thousands of them before one operand.
+                let (mut arg, mut count) = (e.args.first(), 1);
+                while let Some(NodeEnum::BoolExpr(inner)) = arg.and_then(|arg| arg.node.as_ref())
+                    && inner.boolop == pb::BoolExprType::NotExpr as i32
+                {
+                    (arg, count) = (inner.args.first(), count + 1);
+                }
+                let Some(arg) = arg else {
                     return Err(err!(SYNTAX_ERROR, "NOT needs an argument"));
                 };
                 let position = self.at(ast::location_of(arg));
                 let bound = self.expr_node(scope, arg)?;
                 let bound = self.boolean(bound, "NOT", position)?;
-                return Ok(not(bound));
+                return Ok((0..count).fold(bound, |bound, _| not(bound)));
             }
         };
         let mut args = Vec::with_capacity(e.args.len());
@@ -865,13 +872,28 @@ impl Binder<'_> {
     }
 
     fn collate(&mut self, scope: &Scope<'_>, c: &pb::CollateClause) -> Result<Expr> {
-        let arg = self.expr_box(scope, &c.arg)?;
-        if arg.ty() != UNKNOWN {
-            self.check_collatable(arg.ty(), c.location)?;
+        // A loop, as there may be thousands of them behind one operand. Only the last one counts, but those before
+        // it must exist.
+        let mut clauses = vec![c];
+        let mut arg = &c.arg;
+        while let Some(NodeEnum::CollateClause(before)) = inner(arg) {
+            clauses.push(before);
+            arg = &before.arg;
         }
-        let arg = self.resolve_unknown(arg)?;
-        let collation = self.collation(c)?;
+        let arg = self.expr_box(scope, arg)?;
+        let ty = arg.ty();
+        let mut arg = self.resolve_unknown(arg)?;
+        let mut collation = 0;
+        for clause in clauses.into_iter().rev() {
+            if ty != UNKNOWN {
+                self.check_collatable(ty, clause.location)?;
+            }
+            collation = self.collation(clause)?;
+        }
         self.collating = true;
+        if let Expr::Collate(below, ..) = arg {
+            arg = *below;
+        }
         Ok(Expr::Collate(Box::new(arg), collation, self.at(c.location)))
     }
 

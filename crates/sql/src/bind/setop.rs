@@ -78,12 +78,16 @@ impl Binder<'_> {
         }
         let mut types = Vec::with_capacity(left.cols.len());
         for (i, (l, r)) in left.output.iter().zip(&right.output).enumerate() {
-            let place = |stmt| self.at(leaf_location(stmt, i));
+            // Only an error names the place, and in a long chain it is far away.
+            let place = |stmt| if l.ty == r.ty { 0 } else { self.at(leaf_location(stmt, i)) };
             let both = [(l.ty, place(left_stmt)), (r.ty, place(right_stmt))];
             types.push(self.common_type(&both, name)?);
         }
-        self.coerce_output(&mut left, &types, name, self.at(leaf_location(left_stmt, 0)))?;
-        self.coerce_output(&mut right, &types, name, self.at(leaf_location(right_stmt, 0)))?;
+        for (side, stmt) in [(&mut left, left_stmt), (&mut right, right_stmt)] {
+            if side.output.iter().zip(&types).any(|(c, t)| c.ty != *t) {
+                self.coerce_output(side, &types, name, self.at(leaf_location(stmt, 0)))?;
+            }
+        }
         let mut cols = Vec::with_capacity(types.len());
         let mut output = Vec::with_capacity(types.len());
         let ends: Vec<[crate::logical::Col; 2]> =

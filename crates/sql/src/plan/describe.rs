@@ -192,7 +192,8 @@ impl Plan {
             | Node::Limit { input, .. }
             | Node::Distinct { input, .. }
             | Node::LockRows { input, .. }
-            | Node::SetOp { left: input, .. } => input.output_types(subplans),
+            // Both sides have the same types; chains of set operations have theirs on the left.
+            | Node::SetOp { right: input, .. } => input.output_types(subplans),
             Node::Append(inputs) => match inputs.first() {
                 Some(first) => first.output_types(subplans),
                 None => vec![],
