@@ -96,7 +96,26 @@ impl Postponed {
         error: Error,
         run: &mut Run<'_, '_>,
     ) -> Result<Vec<u32>> {
-        if batch.rows < 2 || !is_of_row(&error) || walk::is_volatile(condition) {
+        let (kept, _) = self.before(condition, batch, error, run)?;
+        if kept.is_empty() {
+            self.raise()?;
+        }
+        Ok(kept)
+    }
+
+    /// The places of those rows, of which there may be none, and of the row that fails. The error is kept.
+    ///
+    /// # Errors
+    /// As [`Postponed::project`].
+    #[cold]
+    pub fn before(
+        &mut self,
+        condition: &Expr,
+        batch: &Batch,
+        error: Error,
+        run: &mut Run<'_, '_>,
+    ) -> Result<(Vec<u32>, usize)> {
+        if !is_of_row(&error) || walk::is_volatile(condition) {
             return Err(error);
         }
         let mut kept = Vec::new();
@@ -106,12 +125,17 @@ impl Postponed {
                 Ok(true) => kept.push(row as u32),
                 Ok(false) => {}
                 Err(error) => {
-                    self.keep(error, kept.len())?;
-                    break;
+                    self.0 = Some(error);
+                    return Ok((kept, row));
                 }
             }
         }
-        Ok(kept)
+        Ok((kept, batch.rows))
+    }
+
+    /// Whether there is one.
+    pub fn is_some(&self) -> bool {
+        self.0.is_some()
     }
 }
 

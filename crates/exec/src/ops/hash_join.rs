@@ -20,6 +20,7 @@ use sql::{Expr, Plan, walk};
 use types::batch::{BATCH_ROWS, Vector};
 use types::{Batch, Column};
 
+use super::before_error::Postponed;
 use super::grouping::{hash_columns, same_at};
 use super::key_filter::KeyFilter;
 use super::partition::{self, Partitions, Reader};
@@ -83,6 +84,7 @@ pub struct HashJoin {
     left_width: usize,
     /// Only right rows are handed up.
     right_only: bool,
+    postponed: Postponed,
 }
 
 /// A left batch being joined.
@@ -285,6 +287,7 @@ impl HashJoin {
         left_width: usize,
     ) -> HashJoin {
         HashJoin {
+            postponed: Postponed::default(),
             left_width: if asks_right(kind) { 0 } else { left_width },
             right_only: !kind.gives_left(),
             left,
@@ -453,6 +456,7 @@ fn join_batch(
     plan: &Plan,
     built: &mut Built,
     left: &mut Pending,
+    postponed: &mut Postponed,
     run: &mut Run<'_, '_>,
 ) -> Result<Batch> {
     let Node::HashJoin { right, kind, keys, condition, .. } = &plan.node else {
@@ -475,9 +479,21 @@ fn join_batch(
     let batch = &left.batch;
     let mut joined =
         rows::beside(rows::take(batch, &pairs.left), rows::take(&built.rows, &pairs.right));
-    if let Some(condition) = condition
-        && let Some(kept) = vector::select(condition, &joined, run)?
-    {
+    // The first left row of which not all is known, when the condition failed.
+    let mut failed = None;
+    let kept = match condition.as_ref().map(|c| (c, vector::select(c, &joined, run))) {
+        None => None,
+        Some((_, Ok(kept))) => kept,
+        Some((condition, Err(error))) => {
+            if asks_right(*kind) || right_only {
+                return Err(error);
+            }
+            let (kept, at) = postponed.before(condition, &joined, error, run)?;
+            failed = pairs.left.get(at).copied();
+            Some(kept)
+        }
+    };
+    if let Some(kept) = kept {
         joined = rows::take(&joined, &kept);
         pairs.left = kept.iter().map(|n| pairs.left[*n as usize]).collect();
         pairs.right = kept.iter().map(|n| pairs.right[*n as usize]).collect();
@@ -494,7 +510,8 @@ fn join_batch(
     left.has_match.resize(batch.rows, false);
     pairs.left.iter().for_each(|n| left.has_match[*n as usize] = true);
     let tests = matches!(kind, JoinKind::Semi | JoinKind::Anti);
-    if left.from.0 < batch.rows {
+    let end = failed.unwrap_or(batch.rows as u32);
+    if left.from.0 < batch.rows && failed.is_none() {
         if tests && left.has_match[left.from.0] {
             left.from = (left.from.0 + 1, None);
         }
@@ -504,7 +521,7 @@ fn join_batch(
     }
     let has_match = &left.has_match;
     let with = |wanted: bool| -> Vec<u32> {
-        (0..batch.rows as u32).filter(|n| has_match[*n as usize] == wanted).collect()
+        (0..end).filter(|n| has_match[*n as usize] == wanted).collect()
     };
     match kind {
         JoinKind::Semi => return Ok(rows::take(batch, &with(true))),
@@ -539,6 +556,7 @@ impl Operator for HashJoin {
             };
             while !self.left_done {
                 sched::check_interrupts()?;
+                self.postponed.raise()?;
                 let mut pending = match self.pending.take() {
                     Some(pending) => pending,
                     None => {
@@ -553,7 +571,7 @@ impl Operator for HashJoin {
                         Pending::new(batch)
                     }
                 };
-                let joined = join_batch(plan, built, &mut pending, run)?;
+                let joined = join_batch(plan, built, &mut pending, &mut self.postponed, run)?;
                 self.pending = (pending.from.0 < pending.batch.rows).then_some(pending);
                 if joined.rows > 0 {
                     return Ok(Some(joined));
@@ -595,6 +613,7 @@ impl Operator for HashJoin {
         (self.built, self.reader) = (None, None);
         self.files.clear();
         self.pending = None;
+        self.postponed = Postponed::default();
         (self.left_done, self.tail_at) = (false, 0);
         self.left.rescan(left, run)?;
         self.right.rescan(right, run)

@@ -22,6 +22,7 @@ use sql::plan::{JoinKind, MergeKey, Node};
 use types::Batch;
 use types::batch::BATCH_ROWS;
 
+use super::before_error::Postponed;
 use super::sort::encode;
 use super::{Operator, wrong_node};
 use crate::run::Run;
@@ -109,6 +110,7 @@ struct MergeState {
     told: usize,
     pairs: (Vec<u32>, Vec<u32>),
     done: bool,
+    postponed: Postponed,
 }
 
 /// Why pairing has stopped.
@@ -155,6 +157,7 @@ impl MergeState {
             matched: vec![],
             told: 0,
             pairs: Default::default(),
+            postponed: Postponed::default(),
             done: false,
         }
     }
@@ -241,7 +244,7 @@ impl MergeState {
             return Err(wrong_node());
         };
         let (mut of_left, mut of_right) = std::mem::take(&mut self.pairs);
-        let passed = self.flushed as u32..self.at as u32;
+        let mut passed = self.flushed as u32..self.at as u32;
         self.flushed = self.at;
         let tests = matches!(kind, JoinKind::Semi | JoinKind::Anti);
         let mut joined = match tests && condition.is_none() {
@@ -251,9 +254,19 @@ impl MergeState {
                 rows::take(&self.window.rows, &of_right),
             ),
         };
-        if let Some(condition) = condition
-            && let Some(kept) = vector::select(condition, &joined, run)?
-        {
+        let kept = match condition.as_ref().map(|c| (c, vector::select(c, &joined, run))) {
+            None => None,
+            Some((_, Ok(kept))) => kept,
+            Some((condition, Err(error))) => {
+                if keeps_right(*kind) {
+                    return Err(error);
+                }
+                let (kept, at) = self.postponed.before(condition, &joined, error, run)?;
+                passed.end = of_left.get(at).copied().unwrap_or(passed.end);
+                Some(kept)
+            }
+        };
+        if let Some(kept) = kept {
             joined = rows::take(&joined, &kept);
             of_left = kept.iter().map(|n| of_left[*n as usize]).collect();
             of_right = kept.iter().map(|n| of_right[*n as usize]).collect();
@@ -355,6 +368,7 @@ impl Operator for MergeJoin {
             let Some(state) = &mut self.state else {
                 return Err(Error::internal("a merge join lost its state"));
             };
+            state.postponed.raise()?;
             if state.done {
                 return Ok(None);
             }

@@ -10,6 +10,7 @@ use sql::plan::{JoinKind, Node};
 use sql::{Expr, Plan, walk};
 use types::{Batch, Datum};
 
+use super::before_error::Postponed;
 use super::key_filter::KeyFilter;
 use super::{Operator, wrong_node};
 use crate::eval;
@@ -44,6 +45,7 @@ pub struct NestedLoop {
     /// Types of the output and of the left side.
     types: Vec<Oid>,
     left_types: Vec<Oid>,
+    postponed: Postponed,
 }
 
 /// How far a left row has been joined.
@@ -85,6 +87,7 @@ impl NestedLoop {
             tail_at: 0,
             types,
             left_types,
+            postponed: Postponed::default(),
         }
     }
 
@@ -116,6 +119,7 @@ impl NestedLoop {
         let mut gathered = rows::empty(&super::types(right, run.prepared));
         // The left row of each gathered one.
         let mut owners: Vec<u32> = Vec::new();
+        let mut failed = false;
         while row < batch.rows && out.rows + gathered.rows < self.target {
             sched::check_interrupts()?;
             if !self.at.draining {
@@ -129,9 +133,18 @@ impl NestedLoop {
             }
             let before = gathered.rows;
             let how = (tests && condition.is_none(), self.target);
-            self.at.draining = !self.right.drain(right, how, &mut gathered, run)?;
+            match self.right.drain(right, how, &mut gathered, run) {
+                Ok(done) => self.at.draining = !done,
+                Err(error) => {
+                    // The left rows before this one are joined, and this one as far as it got.
+                    self.postponed
+                        .keep(error, out.rows + (row - first) + (gathered.rows - before))?;
+                    self.at.draining = false;
+                    failed = true;
+                }
+            }
             owners.extend(std::iter::repeat_n(row as u32, gathered.rows - before));
-            if self.at.draining {
+            if self.at.draining || failed {
                 break;
             }
             row += 1;
@@ -141,14 +154,23 @@ impl NestedLoop {
         } else {
             rows::beside(rows::take(batch, &owners), gathered)
         };
-        if let Some(condition) = condition
-            && let Some(kept) = vector::select(condition, &joined, run)?
-        {
+        let kept = match condition.as_ref().map(|c| (c, vector::select(c, &joined, run))) {
+            None => None,
+            Some((_, Ok(kept))) => kept,
+            Some((condition, Err(error))) => {
+                let (kept, at) = self.postponed.before(condition, &joined, error, run)?;
+                row = owners.get(at).map_or(row, |owner| *owner as usize);
+                self.at.draining = false;
+                Some(kept)
+            }
+        };
+        if let Some(kept) = kept {
             joined = rows::take(&joined, &kept);
             owners = kept.iter().map(|n| owners[*n as usize]).collect();
         }
         let mut matched = vec![false; row + 1 - first];
-        owners.iter().for_each(|n| matched[*n as usize - first] = true);
+        let last = row - first;
+        owners.iter().for_each(|n| matched[(*n as usize - first).min(last)] = true);
         matched[0] |= std::mem::take(&mut self.at.found);
         if self.at.draining {
             // One partner is all that a test asks for.
@@ -213,7 +235,19 @@ impl NestedLoop {
             let repeated = rows::take(batch, &vec![row as u32; right_batch.rows]);
             let joined = rows::beside(repeated, right_batch.clone());
             let kept = match condition {
-                Some(condition) => vector::select(condition, &joined, run)?,
+                Some(condition) => match vector::select(condition, &joined, run) {
+                    Ok(kept) => kept,
+                    Err(error) => {
+                        if *kind == JoinKind::Inner {
+                            let (kept, _) =
+                                self.postponed.before(condition, &joined, error, run)?;
+                            rows::append(out, &rows::take(&joined, &kept))?;
+                        } else {
+                            self.postponed.keep(error, out.rows)?;
+                        }
+                        return Ok(true);
+                    }
+                },
                 None => None,
             };
             found |= kept.as_ref().map_or(joined.rows > 0, |k| !k.is_empty());
@@ -280,8 +314,9 @@ impl Operator for NestedLoop {
         let Node::NestedLoop { left, slots, .. } = &plan.node else {
             return Err(wrong_node());
         };
+        self.postponed.raise()?;
         let mut out = rows::empty(&self.types);
-        while !self.left_done && out.rows < self.target {
+        while !self.left_done && out.rows < self.target && !self.postponed.is_some() {
             sched::check_interrupts()?;
             let (batch, row) = match self.current.take() {
                 Some(current) => current,
@@ -302,6 +337,9 @@ impl Operator for NestedLoop {
                 self.join_rows(plan, &batch, row, &mut out, run)?
             };
             self.current = Some((batch, next));
+        }
+        if out.rows == 0 {
+            self.postponed.raise()?;
         }
         // A reader of the first rows is not kept waiting for many more than there were.
         self.handed = self.handed.saturating_add(out.rows);
@@ -332,6 +370,7 @@ impl Operator for NestedLoop {
             return Err(wrong_node());
         };
         self.current = None;
+        self.postponed = Postponed::default();
         self.at = Progress::default();
         self.left_done = false;
         self.tail_at = 0;

@@ -8,19 +8,20 @@ use sql::Plan;
 use sql::plan::{Node, SampleMethod, Scan, ScanColumn};
 use types::{Batch, Datum};
 
+use super::before_error::Postponed;
 use super::grouping::Fx;
 use super::seq_scan::SeqScan;
 use super::{Operator, wrong_node};
 use crate::eval;
 use crate::rows::{self, Row};
 use crate::run::Run;
-use crate::vector;
 
 /// See the module's documentation.
 pub struct SampleScan {
     scan: SeqScan,
     /// The scan's columns end with the row's place, which is dropped again.
     chosen: Option<Choice>,
+    postponed: Postponed,
 }
 
 /// Which places are chosen.
@@ -55,7 +56,11 @@ impl SampleScan {
         let mut columns = scan.columns.clone();
         columns.push(ScanColumn::Tid);
         let with_place = Scan { table: scan.table.clone(), columns, filter: None, alias: None };
-        Ok(SampleScan { scan: SeqScan::new(&with_place, run)?, chosen: None })
+        Ok(SampleScan {
+            scan: SeqScan::new(&with_place, run)?,
+            chosen: None,
+            postponed: Postponed::default(),
+        })
     }
 }
 
@@ -102,6 +107,7 @@ impl Operator for SampleScan {
         if self.chosen.is_none() {
             self.chosen = Some(choice(plan, run)?);
         }
+        self.postponed.raise()?;
         while let Some(mut batch) = self.scan.next_batch(run)? {
             let (Some(places), Some(chosen)) = (batch.columns.pop(), &self.chosen) else {
                 return Err(wrong_node());
@@ -112,7 +118,9 @@ impl Operator for SampleScan {
                     _ => false,
                 })
                 .collect();
-            let batch = vector::filter(scan.filter.as_ref(), rows::take(&batch, &kept), run)?;
+            let batch = rows::take(&batch, &kept);
+            let filter = scan.filter.as_ref();
+            let batch = super::filtered(plan, filter, batch, &mut self.postponed, run)?;
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }
@@ -121,6 +129,7 @@ impl Operator for SampleScan {
     }
 
     fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
+        self.postponed = Postponed::default();
         self.scan.rescan(plan, run)
     }
 }

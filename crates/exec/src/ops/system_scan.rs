@@ -6,15 +6,17 @@ use sql::Plan;
 use sql::plan::Node;
 use types::{Batch, Datum};
 
+use super::before_error::Postponed;
 use super::{Operator, types, wrong_node};
+use crate::eval;
 use crate::rows::{self, Row};
 use crate::run::Run;
-use crate::{eval, vector};
 
 /// See the module's documentation: all rows in one batch.
 #[derive(Default)]
 pub struct SystemScan {
     done: bool,
+    postponed: Postponed,
 }
 
 impl Operator for SystemScan {
@@ -23,6 +25,7 @@ impl Operator for SystemScan {
             return Err(wrong_node());
         };
         if std::mem::replace(&mut self.done, true) {
+            self.postponed.raise()?;
             return Ok(None);
         }
         let mut known = Vec::with_capacity(equal.len());
@@ -53,11 +56,12 @@ impl Operator for SystemScan {
             });
             rows::push(&mut batch, values)?;
         }
-        vector::filter(filter.as_ref(), batch, run).map(Some)
+        super::filtered(plan, filter.as_ref(), batch, &mut self.postponed, run).map(Some)
     }
 
     fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {
         self.done = false;
+        self.postponed = Postponed::default();
         Ok(())
     }
 }
