@@ -23,6 +23,7 @@ pub use columns::decode_column;
 use crate::collation::Slot;
 use crate::datum::{Array, Bits, Datum, Inet};
 use crate::oids;
+use crate::order::is_unsigned;
 use crate::order::{interval_span, trim_bpchar};
 
 /// Order of one key column.
@@ -83,13 +84,7 @@ fn encode_as(ty: Oid, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
             out.extend_from_slice(&(v ^ i64::MIN).to_be_bytes());
         }
         oids::XID8 | oids::PG_LSN => {
-            let v = value.to_i64().ok_or_else(misfit)? as u64;
-            if v < HALF {
-                out.extend_from_slice(&(v + (1 << 63)).to_be_bytes());
-            } else {
-                out.extend_from_slice(&u64::MAX.to_be_bytes());
-                out.extend_from_slice(&v.to_be_bytes());
-            }
+            encode_unsigned(value.to_i64().ok_or_else(misfit)? as u64, out);
         }
         oids::INT2 => {
             let v = value.to_i64().and_then(|v| i16::try_from(v).ok()).ok_or_else(misfit)?;
@@ -132,7 +127,10 @@ fn encode_natural(value: &Datum, out: &mut Vec<u8>) {
         Datum::Tid(t) => out.extend_from_slice(&t.to_bytes()),
         Datum::Uuid(u) => out.extend_from_slice(&**u),
         Datum::Array(a) => encode_array(a, out),
-        Datum::Record(r) => encode_items(&r.fields, out),
+        Datum::Record(r) => {
+            let unsigned = |at: usize| r.shape.columns.get(at).is_some_and(|c| is_unsigned(c.1));
+            encode_items(&r.fields, unsigned, out);
+        }
         Datum::Timetz(t, west) => {
             let utc = crate::order::timetz_utc(*t, *west);
             out.extend_from_slice(&(utc ^ i64::MIN).to_be_bytes());
@@ -175,16 +173,31 @@ fn encode_inet(i: &Inet, out: &mut Vec<u8>) {
     out.extend_from_slice(&i.addr);
 }
 
-fn encode_items(items: &[Datum], out: &mut Vec<u8>) {
-    for item in items {
+/// `unsigned`: whether the values of a place have no sign.
+fn encode_items(items: &[Datum], unsigned: impl Fn(usize) -> bool, out: &mut Vec<u8>) {
+    for (at, item) in items.iter().enumerate() {
         out.push(if item.is_null() { NULL_LAST } else { VALUE });
-        encode_natural(item, out);
+        match item {
+            Datum::Int8(value) if unsigned(at) => encode_unsigned(*value as u64, out),
+            item => encode_natural(item, out),
+        }
     }
     out.push(END);
 }
 
+/// See [`HALF`].
+fn encode_unsigned(value: u64, out: &mut Vec<u8>) {
+    if value < HALF {
+        out.extend_from_slice(&(value + (1 << 63)).to_be_bytes());
+    } else {
+        out.extend_from_slice(&u64::MAX.to_be_bytes());
+        out.extend_from_slice(&value.to_be_bytes());
+    }
+}
+
 fn encode_array(a: &Array, out: &mut Vec<u8>) {
-    encode_items(&a.items, out);
+    let unsigned = is_unsigned(a.element);
+    encode_items(&a.items, |_| unsigned, out);
     out.push(a.dims.len() as u8);
     for (len, _) in &a.dims {
         out.extend_from_slice(&(len ^ i32::MIN).to_be_bytes());

@@ -3,7 +3,10 @@
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
+use base::Oid;
+
 use crate::datum::{Array, Datum, Inet, Interval, Range};
+use crate::oids;
 
 /// bpchar without the blanks that don't count.
 pub(crate) fn trim_bpchar(s: &str) -> &str {
@@ -65,7 +68,8 @@ fn compare_rest(a: &Datum, b: &Datum) -> Ordering {
         (Datum::Uuid(x), Datum::Uuid(y)) => x.cmp(y),
         (Datum::Array(x), Datum::Array(y)) => compare_arrays(x, y),
         (Datum::Record(x), Datum::Record(y)) => {
-            compare_lists(&x.fields, &y.fields).then(x.fields.len().cmp(&y.fields.len()))
+            let unsigned = |at: usize| x.shape.columns.get(at).is_some_and(|c| is_unsigned(c.1));
+            compare_lists(&x.fields, &y.fields, unsigned).then(x.fields.len().cmp(&y.fields.len()))
         }
         (Datum::Timetz(x, v), Datum::Timetz(y, w)) => {
             timetz_utc(*x, *v).cmp(&timetz_utc(*y, *w)).then(v.cmp(w))
@@ -115,9 +119,22 @@ fn compare_inet(a: &Inet, b: &Inet) -> Ordering {
         .then_with(|| a.addr.cmp(&b.addr))
 }
 
-fn compare_lists(a: &[Datum], b: &[Datum]) -> Ordering {
-    for (x, y) in a.iter().zip(b) {
-        let order = compare(x, y);
+/// Types from this number on were made by users; some are domains.
+const FIRST_MADE: u32 = 16_384;
+
+/// Whether a type's integers have no sign.
+pub(crate) fn is_unsigned(ty: Oid) -> bool {
+    let is_one = |ty: Oid| matches!(ty, oids::XID8 | oids::PG_LSN);
+    is_one(ty) || ty.0 >= FIRST_MADE && is_one(crate::user::base_type(ty, -1).0)
+}
+
+/// `unsigned`: whether the values of a place have no sign.
+fn compare_lists(a: &[Datum], b: &[Datum], unsigned: impl Fn(usize) -> bool) -> Ordering {
+    for (at, (x, y)) in a.iter().zip(b).enumerate() {
+        let order = match (x, y) {
+            (Datum::Int8(_), Datum::Int8(_)) if unsigned(at) => compare_unsigned(x, y),
+            _ => compare(x, y),
+        };
         if order != Ordering::Equal {
             return order;
         }
@@ -128,7 +145,8 @@ fn compare_lists(a: &[Datum], b: &[Datum]) -> Ordering {
 fn compare_arrays(a: &Array, b: &Array) -> Ordering {
     let lens = |x: &Array| x.dims.iter().map(|(len, _)| *len).collect::<Vec<_>>();
     let lows = |x: &Array| x.dims.iter().map(|(_, low)| *low).collect::<Vec<_>>();
-    compare_lists(&a.items, &b.items)
+    let unsigned = is_unsigned(a.element);
+    compare_lists(&a.items, &b.items, |_| unsigned)
         .then_with(|| a.items.len().cmp(&b.items.len()))
         .then_with(|| a.dims.len().cmp(&b.dims.len()))
         .then_with(|| lens(a).cmp(&lens(b)))

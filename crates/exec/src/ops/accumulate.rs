@@ -205,6 +205,17 @@ impl AggState {
     /// # Errors
     /// The aggregate's.
     pub fn finish(&mut self, call: &AggCall, run: &mut Run<'_, '_>) -> Result<Datum> {
+        // Values know their natural type only, arrays of them have the call's.
+        match self.result(call, run)? {
+            array @ Datum::Array(_) => Ok(match types::TypeIo::array_element(call.ty) {
+                Some(element) => types::func::with_element(array, element),
+                None => array,
+            }),
+            value => Ok(value),
+        }
+    }
+
+    fn result(&mut self, call: &AggCall, run: &mut Run<'_, '_>) -> Result<Datum> {
         match self {
             AggState::Count(n) => Ok(Datum::Int8(*n)),
             AggState::Sum(sum) => Ok(sum.map_or(Datum::Null, Datum::Int8)),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base::{Oid, Result, err};
 
-use super::{Body, NamedBody, S};
+use super::{Body, CallTypes, NamedBody, S};
 use crate::bulk::{self, Pace};
 use crate::datum::{Array, Datum, Shape, Text};
 use crate::io::{self, FormatContext};
@@ -210,6 +210,14 @@ fn replace(a: &[Datum]) -> Result<Datum> {
         }
     }
     Ok(build(array))
+}
+
+/// An array with the element type that the call's result has: values only know their natural one.
+fn typed(array: Datum, types: CallTypes<'_>) -> Result<Datum> {
+    Ok(match crate::TypeIo::array_element(types.result) {
+        Some(element) => super::with_element(array, element),
+        None => array,
+    })
 }
 
 fn fill(a: &[Datum]) -> Result<Datum> {
@@ -419,8 +427,8 @@ fn shape() -> Vec<NamedBody> {
 
 fn content() -> Vec<NamedBody> {
     vec![
-        ("array_append", S(|a, _| extend(&a[0], &a[1], false))),
-        ("array_prepend", S(|a, _| extend(&a[1], &a[0], true))),
+        ("array_append", Body::Typed(|a, t, _| typed(extend(&a[0], &a[1], false)?, t))),
+        ("array_prepend", Body::Typed(|a, t, _| typed(extend(&a[1], &a[0], true)?, t))),
         ("array_cat", S(|a, _| concat(&a[0], &a[1]))),
         ("pg_options_to_table", Body::Set(|a, _| Ok(options(&a[0])))),
         ("oidvectortypes", S(|a, _| type_names(&a[0]))),
@@ -429,8 +437,8 @@ fn content() -> Vec<NamedBody> {
         ("array_positions", S(|a, _| positions(a))),
         ("array_remove", S(|a, _| remove(a))),
         ("array_replace", S(|a, _| replace(a))),
-        ("array_fill", S(|a, _| fill(a))),
-        ("array_fill_with_lower_bounds", S(|a, _| fill(a))),
+        ("array_fill", Body::Typed(|a, t, _| typed(fill(a)?, t))),
+        ("array_fill_with_lower_bounds", Body::Typed(|a, t, _| typed(fill(a)?, t))),
         ("array_to_text", S(to_string)),
         ("array_to_text_null", S(to_string)),
         ("text_to_array", S(|a, _| string_to_array(a))),

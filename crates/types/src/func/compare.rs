@@ -9,7 +9,7 @@ use base::{Result, err};
 
 use super::{Body, NamedBody, S, ScalarBody};
 use crate::datum::Datum;
-use crate::order::{compare, compare_floats};
+use crate::order::{compare, compare_floats, is_unsigned};
 
 macro_rules! six {
     ($order:expr) => {
@@ -85,7 +85,10 @@ fn compare_rows(a: &Datum, b: &Datum) -> Result<Ordering> {
                 at + 1
             ));
         }
-        let order = compare_rows(x, y)?;
+        let order = match (x, y) {
+            (Datum::Int8(_), Datum::Int8(_)) if ty(a).is_some_and(is_unsigned) => unsigned(x, y),
+            _ => compare_rows(x, y)?,
+        };
         if order != Ordering::Equal {
             return Ok(order);
         }

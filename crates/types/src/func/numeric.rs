@@ -28,7 +28,10 @@ fn width_bucket_array(a: &[Datum]) -> Result<Datum> {
     if thresholds.items.iter().any(Datum::is_null) {
         return Err(base::err!(NULL_VALUE_NOT_ALLOWED, "thresholds array must not contain NULLs"));
     }
-    let below = |t: &Datum| crate::order::compare(t, &a[0]).is_le();
+    let below = |t: &Datum| match crate::order::is_unsigned(thresholds.element) {
+        true => crate::order::compare_unsigned(t, &a[0]).is_le(),
+        false => crate::order::compare(t, &a[0]).is_le(),
+    };
     Ok((thresholds.items.partition_point(below) as i32).into())
 }
 
