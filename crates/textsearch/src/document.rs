@@ -29,13 +29,22 @@ pub struct Parsed {
     pub last_place: usize,
 }
 
+/// Tokens between two looks for interrupts.
+const TOKENS_A_LOOK: usize = 256;
+
 impl Parsed {
     /// Adds a text's lexemes.
     ///
     /// # Errors
     /// Those of dictionaries.
     pub fn add(&mut self, config: &mut Config, text: &str) -> Result<()> {
-        let tokens: Vec<Token<'_>> = Parser::new(text).collect();
+        let mut tokens: Vec<Token<'_>> = Vec::new();
+        for token in Parser::new(text) {
+            if tokens.len() % TOKENS_A_LOOK == 0 {
+                sched::check_interrupts()?;
+            }
+            tokens.push(token);
+        }
         let mut at = 0;
         while at < tokens.len() {
             sched::check_interrupts()?;

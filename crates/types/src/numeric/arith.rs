@@ -216,7 +216,12 @@ impl Numeric {
         if n > 32177 {
             return Err(overflow());
         }
-        Numeric::from_big((2..=n).fold(BigInt::from(1), |product, i| product * i), 0)
+        let (mut product, mut pace) = (BigInt::from(1), crate::bulk::Pace::default());
+        for i in 2..=n {
+            pace.step()?;
+            product *= i;
+        }
+        Numeric::from_big(product, 0)
     }
 }
 
