@@ -297,7 +297,30 @@ fn rows_before_an_error_come_before_it() {
     assert_eq!(answer(by_index), failed(145));
     assert_eq!(answer(&by_index.replace("- m", "- n").replace('*', "n")), failed(145));
     assert_eq!(answer(&format!("SET enable_indexscan = off; {by_index}")), failed(145));
-    answer("DROP TABLE numbers; RESET ALL");
+    answer("RESET ALL");
+    // A sample, joins of each kind, and tables that are computed.
+    let sample = "SELECT n FROM numbers TABLESAMPLE system (100) WHERE 10 / (150 - n) >= 0";
+    assert_eq!(answer(sample), failed(149));
+    for (on, off) in [
+        ("hashjoin", ["mergejoin", "nestloop"]),
+        ("mergejoin", ["hashjoin", "nestloop"]),
+        ("nestloop", ["hashjoin", "mergejoin"]),
+    ] {
+        answer(&format!("RESET ALL; SET enable_{} = off; SET enable_{} = off", off[0], off[1]));
+        let condition = "a.n = b.n AND 10 / (150 - a.n + b.m - b.n) > -100 - b.n";
+        for join in ["JOIN", "LEFT JOIN"] {
+            let join = format!("SELECT a.n FROM numbers a {join} numbers b ON {condition}");
+            assert_eq!(answer(&join), failed(149), "{on}: {join}");
+        }
+        let exists = format!(
+            "SELECT n FROM numbers a WHERE EXISTS (SELECT FROM numbers b WHERE {condition})"
+        );
+        assert_eq!(answer(&exists), failed(149), "{on}");
+    }
+    answer("RESET ALL");
+    let computed = answer("SELECT oid FROM pg_class WHERE 1 / (oid::int - 1259) > -10");
+    assert!(computed.0 > 0 && computed.1 == "22012", "{computed:?}");
+    answer("DROP TABLE numbers");
     // Enough rows, no error; and what aggregates all of them shows none.
     let enough = "SELECT 10 / (10 - n) FROM generate_series(1, 20) n LIMIT 5";
     assert_eq!(answer(enough), (5, String::new()));
@@ -709,6 +732,11 @@ fn what_constants_fail_with_comes_before_the_columns() {
     }
     let unknown = |lines: Vec<String>| lines.iter().any(|l| l.starts_with("E ERROR 42P18 "));
     assert!(unknown(raw.query("PREPARE far AS SELECT $65536::int")));
+    // Those that are all known may be more.
+    let (types, values) = (vec!["int"; 70_000].join(","), vec!["7"; 69_999].join(","));
+    raw.query(&format!("PREPARE many({types}) AS SELECT $70000 + $1"));
+    let sum = raw.query(&format!("EXECUTE many({values},8)"));
+    assert!(sum.contains(&"D 15".to_owned()), "{sum:?}");
     assert!(unknown(raw.talk(&[parse("", "SELECT $70000::int", &[]), sync()].concat())));
     raw.query("BEGIN ISOLATION LEVEL READ UNCOMMITTED");
     let level = raw.query("SHOW transaction_isolation");

@@ -24,7 +24,7 @@ use crate::{session, subquery};
 pub fn eval(expr: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
     match expr {
         Expr::Const(value, _) => Ok(value.clone()),
-        Expr::Param(n, _) => Ok(run.params[usize::from(*n)].clone()),
+        Expr::Param(n, _) => Ok(run.params[*n as usize].clone()),
         Expr::Column(n, ty) => Ok(row.column(*n, *ty)),
         Expr::Slot(n, _) => Ok(run.state.slots[usize::from(*n)].clone()),
         Expr::Call { function, args, ty, .. } => match function.body {

@@ -84,6 +84,7 @@ impl Append {
     pub fn of(expr: &Expr, slot: Slot) -> Option<Append> {
         let Expr::Call { function, args, .. } = expr else { return None };
         let [Expr::Param(first, _), added] = &args[..] else { return None };
+        let slot = u32::from(slot);
         if *first != slot
             || sql::walk::any(added, &|e| matches!(e, Expr::Param(n, _) if *n == slot))
         {
@@ -108,7 +109,9 @@ impl Fast {
             }
             Expr::Call { ty, .. } => Some(Fast::Int(int(expr)?, width(*ty)?)),
             Expr::Subscript { array, indexes, .. } => match (&**array, &indexes[..]) {
-                (Expr::Param(slot, _), [index]) => Some(Fast::Item(*slot, int(index)?)),
+                (Expr::Param(slot, _), [index]) => {
+                    Some(Fast::Item(Slot::try_from(*slot).ok()?, int(index)?))
+                }
                 _ => None,
             },
             _ => None,
@@ -185,7 +188,7 @@ fn int(expr: &Expr) -> Option<Int> {
     match expr {
         Expr::Const(Datum::Int4(value), _) => Some(Int::Const(i64::from(*value))),
         Expr::Const(Datum::Int8(value), _) => Some(Int::Const(*value)),
-        Expr::Param(slot, ty) => width(*ty).map(|_| Int::Slot(*slot)),
+        Expr::Param(slot, ty) => width(*ty).and(Slot::try_from(*slot).ok()).map(Int::Slot),
         Expr::Call { function, args, ty, .. } => {
             let width = width(*ty)?;
             let operation = match function.name {

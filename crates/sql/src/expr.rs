@@ -12,7 +12,7 @@ pub enum Expr {
     /// A constant.
     Const(Datum, Oid),
     /// A parameter of the statement (`$1` is 0), or a literal that the shape cache replaced.
-    Param(u16, Oid),
+    Param(u32, Oid),
     /// A column of the input row.
     Column(u16, Oid),
     /// A slot that a nested loop or the outer query filled in (correlated columns).

@@ -126,7 +126,7 @@ fn constant(
     let Expr::Call { function, args, ty, .. } = e else {
         return Ok(match e {
             Expr::Const(value, _) => Some(value.clone()),
-            Expr::Param(n, _) => params.get(usize::from(*n)).cloned(),
+            Expr::Param(n, _) => params.get(*n as usize).cloned(),
             _ => None,
         });
     };

@@ -212,7 +212,7 @@ pub(crate) fn plan_with<R>(
     let result = f(&mut planner)?;
     let changes = planner.changing_ctes()?;
     for param in planner.bound.take() {
-        if let Some(one) = lifted.get_mut(usize::from(param)) {
+        if let Some(one) = lifted.get_mut(param as usize) {
             one.relied = true;
         }
     }

@@ -208,7 +208,7 @@ pub fn is_volatile(e: &Expr) -> bool {
 }
 
 /// The greatest number of a parameter in it.
-pub fn max_param(e: &Expr) -> Option<u16> {
+pub fn max_param(e: &Expr) -> Option<u32> {
     let most = std::cell::Cell::new(None);
     any(e, &|x| {
         if let Expr::Param(n, _) = x {
@@ -337,8 +337,8 @@ pub fn substitute(e: Expr, map: &dyn Fn(Col) -> Option<Expr>) -> Expr {
 }
 
 /// Replaces parameters by values.
-pub fn map_params(e: Expr, value: &mut dyn FnMut(u16) -> Option<types::Datum>) -> Expr {
-    fn step(e: Expr, value: &mut dyn FnMut(u16) -> Option<types::Datum>) -> Result<Expr> {
+pub fn map_params(e: Expr, value: &mut dyn FnMut(u32) -> Option<types::Datum>) -> Expr {
+    fn step(e: Expr, value: &mut dyn FnMut(u32) -> Option<types::Datum>) -> Result<Expr> {
         if let Expr::Param(n, ty) = &e
             && let Some(found) = value(*n)
         {

@@ -60,7 +60,7 @@ fn append(scan: &PartitionScan, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Pl
     let view = run.cx.catalog_tx.view();
     let mut value = |e: &Expr| {
         let late = walk::any(e, &|x| matches!(x, Expr::Slot(..) | Expr::Subquery(_)));
-        let known = !late && walk::max_param(e).is_none_or(|n| usize::from(n) < run.params.len());
+        let known = !late && walk::max_param(e).is_none_or(|n| (n as usize) < run.params.len());
         if known { eval::eval(e, Row::Empty, run).map(Some) } else { Ok(None::<Datum>) }
     };
     let mut parts = expanded(scan, &view, &mut value)?;

@@ -1,6 +1,9 @@
 //! Objects of one session: its prepared statements and cursors.
 
-use types::Datum;
+use std::sync::Arc;
+
+use types::datum::Array;
+use types::{Datum, oids};
 
 use sql::passwords::without_passwords;
 
@@ -13,12 +16,12 @@ pub fn prepared_statements(statements: &Statements) -> Vec<Vec<Datum>> {
     rows.sort_by_key(|s| s.since);
     let row = |s: &crate::session::portal::PreparedStatement| {
         let types = &s.plan.prepared.params;
-        let names: Vec<String> = types.iter().map(|t| types::io::format_type(*t, -1)).collect();
+        let types = types.iter().map(|ty| Datum::Oid(ty.0)).collect();
         vec![
             text(&s.name),
             text(&without_passwords(&s.text)),
             Datum::Timestamptz(s.since),
-            text(&format!("{{{}}}", names.join(","))),
+            Datum::Array(Arc::new(Array::of(oids::REGTYPE, types))),
             Datum::Bool(s.from_sql),
             Datum::Int8(0),
             Datum::Int8(0),

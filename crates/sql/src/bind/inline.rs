@@ -92,7 +92,7 @@ fn is_strict(e: &Expr) -> bool {
 }
 
 /// How often a parameter stands in an expression.
-fn uses(e: &Expr, param: u16) -> usize {
+fn uses(e: &Expr, param: u32) -> usize {
     let own = usize::from(matches!(e, Expr::Param(n, _) if *n == param));
     let mut all = own;
     walk::for_children(e, &mut |child| all += uses(child, param));
@@ -246,7 +246,7 @@ impl Binder<'_> {
         }
         let mut size = parts(body);
         for (n, arg) in args.iter().enumerate() {
-            match uses(body, n as u16) {
+            match uses(body, n as u32) {
                 0 if function.strict || walk::is_volatile(arg) => return false,
                 0 | 1 => {}
                 _ if !may_repeat(arg) => return false,
@@ -259,7 +259,7 @@ impl Binder<'_> {
     /// The body with the arguments in place of its parameters, what is constant then computed.
     fn filled_in(&self, body: Expr, args: &[Expr]) -> Expr {
         if let Expr::Param(n, _) = &body
-            && let Some(arg) = args.get(usize::from(*n))
+            && let Some(arg) = args.get(*n as usize)
         {
             return arg.clone();
         }

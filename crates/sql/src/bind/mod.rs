@@ -91,7 +91,7 @@ fn depth_max() -> usize {
     crate::nesting::levels_of(sched::stack_bytes()).max(DEPTH_MAX)
 }
 
-/// Most parameters of a statement.
+/// Parameters that any statement may have.
 const PARAMS_MAX: usize = 65_535;
 /// PostgreSQL's greatest number of a parameter.
 const NUMBER_MAX: usize = 0x3fff_ffff / size_of::<Oid>();
@@ -107,7 +107,7 @@ struct Lifting {
     /// Above 0 where literals must stay.
     held: u32,
     /// Parameters that stand in several places: these keep their type.
-    pinned: Vec<u16>,
+    pinned: Vec<u32>,
 }
 
 /// Binds one statement.
@@ -321,8 +321,8 @@ impl<'a> Binder<'a> {
             };
         }
         let index = match usize::try_from(number - 1) {
-            Ok(n) if n < PARAMS_MAX => n,
-            // The message that binds values counts them in 16 bits, so there is one whose type nobody can tell.
+            Ok(n) if n < PARAMS_MAX.max(self.text.len()).max(self.params.len()) => n,
+            // The text is too short to name all those before it, so there is one whose type nobody can tell.
             Ok(n) if n < NUMBER_MAX => {
                 let unknown = self.params.iter().position(|ty| *ty == UNKNOWN);
                 let unknown = unknown.unwrap_or(self.params.len()) + 1;
@@ -340,13 +340,13 @@ impl<'a> Binder<'a> {
             self.params.resize(index + 1, UNKNOWN);
         }
         let ty = self.params[index];
-        let param = Expr::Param(index as u16, ty);
+        let param = Expr::Param(index as u32, ty);
         Ok(if types::user::has_domains(ty) { self.checked(param, ty) } else { param })
     }
 
     /// Fixes the type of a parameter.
-    pub fn set_param(&mut self, param: u16, ty: Oid, position: u32) -> Result<Expr> {
-        let known = self.params[usize::from(param)];
+    pub fn set_param(&mut self, param: u32, ty: Oid, position: u32) -> Result<Expr> {
+        let known = self.params[param as usize];
         if known != UNKNOWN && known != ty {
             return Err(err!(
                 AMBIGUOUS_PARAMETER,
@@ -360,7 +360,7 @@ impl<'a> Binder<'a> {
             ))
             .at(position));
         }
-        self.params[usize::from(param)] = ty;
+        self.params[param as usize] = ty;
         Ok(Expr::Param(param, ty))
     }
 
@@ -378,17 +378,17 @@ impl<'a> Binder<'a> {
 
     /// The type of a lifted literal becomes another one: its text is read as that. A literal that
     /// is used in several places becomes another parameter instead.
-    pub fn retype_lifted(&mut self, param: u16, ty: Oid) -> Expr {
+    pub fn retype_lifted(&mut self, param: u32, ty: Oid) -> Expr {
         if let Some(lifting) = &mut self.lifting
             && lifting.pinned.contains(&param)
-            && let Ok(new) = u16::try_from(self.params.len())
+            && let Ok(new) = u32::try_from(self.params.len())
         {
-            let literal = lifting.lifted[usize::from(param)];
+            let literal = lifting.lifted[param as usize];
             lifting.lifted.push(literal);
             self.params.push(ty);
             return Expr::Param(new, ty);
         }
-        self.params[usize::from(param)] = ty;
+        self.params[param as usize] = ty;
         Expr::Param(param, ty)
     }
 
@@ -405,7 +405,7 @@ impl<'a> Binder<'a> {
         if !agrees(&self.text[lifting.ranges[literal].clone()], c) {
             return None;
         }
-        let param = u16::try_from(self.params.len()).ok()?;
+        let param = u32::try_from(self.params.len()).ok()?;
         let ty = match lifting.kinds[literal] {
             LiteralKind::Int4 => types::oids::INT4,
             LiteralKind::Int8 => types::oids::INT8,

@@ -195,7 +195,7 @@ impl Binder<'_> {
         let arguments = self.cx.arguments?;
         let parameter = |name: &str| {
             let at = arguments.names.iter().position(|n| !n.is_empty() && n == name)?;
-            Some(Expr::Param(at as u16, *self.params.get(at)?))
+            Some(Expr::Param(at as u32, *self.params.get(at)?))
         };
         let (row, field) = match names {
             [name] => return parameter(name),

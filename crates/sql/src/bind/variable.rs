@@ -22,7 +22,7 @@ impl Binder<'_> {
             self.params.resize(slot + 1, UNKNOWN);
         }
         self.params[slot] = variable.ty;
-        let param = Expr::Param(variable.slot, variable.ty);
+        let param = Expr::Param(variable.slot.into(), variable.ty);
         if let Some((at, ty)) = variable.field {
             let args = vec![param, Expr::Const(Datum::Int4(at as i32), types::oids::INT4)];
             return self.call(&types::func::internal::FIELD, args, ty, 0);

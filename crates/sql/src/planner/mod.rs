@@ -113,7 +113,7 @@ pub(crate) struct Planner<'a> {
     /// Conditions that follow from those on columns which joins equate with theirs.
     pub implied: RefCell<Vec<Expr>>,
     /// Parameters whose values the plan relies on.
-    pub bound: RefCell<Vec<u16>>,
+    pub bound: RefCell<Vec<u32>>,
 }
 
 impl<'a> Planner<'a> {

@@ -46,7 +46,7 @@ impl Planner<'_> {
         match e {
             Expr::Const(value, _) => Some(value.clone()),
             Expr::Param(n, _) => {
-                let value = self.known.get(usize::from(*n))?.clone()?;
+                let value = self.known.get(*n as usize)?.clone()?;
                 self.bound.borrow_mut().push(*n);
                 Some(value)
             }
@@ -65,7 +65,7 @@ impl Planner<'_> {
         }
         let (mut values, mut fits) = (Vec::new(), true);
         let filled = walk::map_params(given.clone(), &mut |n| {
-            let value = self.known.get(usize::from(n)).cloned().flatten();
+            let value = self.known.get(n as usize).cloned().flatten();
             fits &= value.is_some();
             values.push(n);
             value

@@ -402,7 +402,7 @@ impl Planner<'_> {
     pub fn estimated(&self, e: &Expr) -> Option<Datum> {
         match e {
             Expr::Const(value, _) => Some(value.clone()),
-            Expr::Param(n, _) => self.known.get(usize::from(*n))?.clone(),
+            Expr::Param(n, _) => self.known.get(*n as usize)?.clone(),
             Expr::Relabel(inner, _) => self.estimated(inner),
             Expr::SessionValue(name, DATE) if name.as_bytes() == b"current_date" => {
                 let cast = types::func::cast(TIMESTAMPTZ, DATE)?;
@@ -444,7 +444,7 @@ impl Planner<'_> {
             && matches!(function.name, "textlike" | "bpcharlike")
             && let [_, pattern] = &mut **args
             && let Expr::Param(n, ty) = *pattern
-            && let Some(Some(value)) = self.known.get(usize::from(n))
+            && let Some(Some(value)) = self.known.get(n as usize)
         {
             self.bound.borrow_mut().push(n);
             *pattern = Expr::Const(value.clone(), ty);
