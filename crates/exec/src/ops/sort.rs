@@ -170,27 +170,14 @@ impl Sorter {
     }
 }
 
-/// Appends a sort key's bytes. Rows and arrays, which have no key encoding, go element by element.
+/// Appends a sort key's bytes.
 pub fn encode(key: &SortKey, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
     let order = KeyOrder {
         descending: key.descending,
         nulls_first: key.nulls_first,
         ..KeyOrder::default()
     };
-    match value {
-        Datum::Array(array) => {
-            for item in &array.items {
-                types::key::encode(array.element, item, order, out)?;
-            }
-            out.push(if order.descending { 0xff } else { 0 });
-            Ok(())
-        }
-        Datum::Record(r) => r
-            .fields
-            .iter()
-            .try_for_each(|i| types::key::encode(types::io::natural_type(i), i, order, out)),
-        value => types::key::encode(key.expr.ty(), value, order, out),
-    }
+    types::key::encode(key.expr.ty(), value, order, out)
 }
 
 impl Sort {
