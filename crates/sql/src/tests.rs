@@ -360,7 +360,6 @@ fn what_is_not_supported_is_named_by_the_manuals_words() {
         ("create text search parser p (start = a, gettoken = b)", "CREATE TEXT SEARCH PARSER"),
         ("select * from xmltable('/a' passing '<a/>' columns a int)", "XMLTABLE"),
         ("select xmlelement(name a)", "XMLELEMENT"),
-        ("drop extension plpgsql", "DROP EXTENSION plpgsql"),
         ("alter server s options (a 'b')", "ALTER SERVER"),
         ("import foreign schema a from server s into b", "IMPORT FOREIGN SCHEMA"),
         ("load 'x'", "LOAD"),
