@@ -16,6 +16,7 @@ use catalog::system::ServerInfo;
 use catalog::{CatalogTx, Index, OpenDatabase, Snapshot, Table};
 use sql::expr::Expr;
 use txn::Isolation;
+use types::func::SessionFunction;
 use types::{Datum, FormatContext};
 
 use crate::computed_by;
@@ -221,7 +222,13 @@ impl ServerInfo for Nobody {
 }
 
 impl SessionHooks for Nobody {
-    fn call(&mut self, name: &str, _args: &[Datum], _acting: Acting) -> Result<Datum> {
+    fn call(
+        &mut self,
+        function: SessionFunction,
+        _args: &[Datum],
+        _acting: Acting,
+    ) -> Result<Datum> {
+        let name = function.name();
         Err(nobody(name))
     }
 

@@ -1,4 +1,4 @@
-//! What running a statement needs, and the way rows go out.
+//! The execution context of a statement, and the sink of its rows.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use sql::Prepared;
 use sql::utility::Utility;
 use storage::Storage;
 use txn::{Snapshot, Transaction, TxnManager};
+use types::func::SessionFunction;
 use types::{Batch, Datum, FormatContext};
 
 use crate::language::Languages;
@@ -59,10 +60,9 @@ pub trait Utilities: Sync {
 
 /// What a statement may ask of the session that runs it.
 pub trait SessionHooks {
-    /// A function whose row says [`types::func::Body::Session`] and that the executor does not know
-    /// itself (set_config, pg_backend_pid, pg_cancel_backend, current_setting …), for code that runs in
+    /// A function of the families [`types::func::Family::Server`] and `Statistics` (set_config, pg_backend_pid, pg_cancel_backend, current_setting …), for code that runs in
     /// somebody's name.
-    fn call(&mut self, name: &str, args: &[Datum], acting: Acting) -> Result<Datum>;
+    fn call(&mut self, function: SessionFunction, args: &[Datum], acting: Acting) -> Result<Datum>;
     /// NOTICE, WARNING and kin.
     fn notice(&mut self, severity: &'static str, error: base::Error);
     /// What the session knows of sequences.
@@ -276,7 +276,7 @@ pub struct ExecContext<'a> {
     pub role: u32,
     /// What code that runs in that name may not touch.
     pub guard: Guard,
-    /// Who the session is, whatever SET ROLE says (name, oid).
+    /// The session's role, whatever SET ROLE says (name, oid).
     pub session_user: (&'a str, u32),
     /// The session's database (name, oid).
     pub database: (&'a str, u32),

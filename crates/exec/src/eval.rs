@@ -10,7 +10,7 @@ use base::{Error, Oid, Result, err};
 use sql::Expr;
 use sql::expr::RowOp;
 use types::datum::{Array, Shape};
-use types::func::{Body, CallTypes, TypedBody};
+use types::func::{Body, CallTypes, SessionFunction, TypedBody};
 use types::{Datum, FunctionRow, oids};
 
 use crate::rows::Row;
@@ -146,7 +146,7 @@ fn call(
 ) -> Result<Datum> {
     sched::check_stack()?;
     match args {
-        [a] if matches!(function.body, Body::Session) && function.name == "pg_typeof" => {
+        [a] if matches!(function.body, Body::Session(SessionFunction::PgTypeof)) => {
             Ok(Datum::Oid(a.ty().0))
         }
         [a] => {
@@ -210,7 +210,7 @@ pub fn apply(
             let types: Vec<Oid> = args.iter().map(types::io::natural_type).collect();
             body(args, CallTypes { args: &types, result: function.result }, run.cx.format)
         }
-        Body::Session => session::call(function, args, run),
+        Body::Session(number) => session::call(number, function, args, run),
         Body::User => crate::routine::call_values(function, args, run),
         Body::Set(_) => Err(err!(
             FEATURE_NOT_SUPPORTED,

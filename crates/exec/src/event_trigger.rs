@@ -6,6 +6,7 @@
 //! ```
 
 use base::{Result, err};
+use types::func::SessionFunction as F;
 use types::{Datum, oids};
 
 use crate::context::ExecContext;
@@ -191,18 +192,16 @@ fn dropped_row(d: &Dropped) -> Vec<Datum> {
     ]
 }
 
-/// Functions that only triggers of `table_rewrite` call; None: it is another one.
+/// Functions that only triggers of `table_rewrite` call.
 ///
 /// # Errors
 /// `39P03` outside of one.
-pub fn call(name: &str, run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
-    if !name.starts_with("pg_event_trigger_table_rewrite_") {
-        return Ok(None);
-    }
+pub fn call(function: F, run: &mut Run<'_, '_>) -> Result<Datum> {
     let rewrite = run.cx.hooks.deferred().events.last().and_then(|e| e.rewrite);
-    let (table, reason) = rewrite.ok_or_else(|| misplaced(name, "a table_rewrite"))?;
-    Ok(Some(match name {
-        "pg_event_trigger_table_rewrite_oid" => Datum::Oid(table),
+    let missing = || misplaced(function.name(), "a table_rewrite");
+    let (table, reason) = rewrite.ok_or_else(missing)?;
+    Ok(match function {
+        F::PgEventTriggerTableRewriteOid => Datum::Oid(table),
         _ => Datum::Int4(reason),
-    }))
+    })
 }

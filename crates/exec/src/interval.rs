@@ -276,7 +276,11 @@ fn make_alone(
     }
     let text = statement(table, of, value, run.cx)?;
     let acting = Acting { role: table.owner, guard: Guard::None };
-    run.cx.hooks.call("pg_autonomous", &[Datum::Text(text.into())], acting)?;
+    run.cx.hooks.call(
+        types::func::SessionFunction::PgAutonomous,
+        &[Datum::Text(text.into())],
+        acting,
+    )?;
     Ok(true)
 }
 
@@ -363,7 +367,11 @@ pub fn maintain(id: u32, run: &mut Run<'_, '_>) -> Result<i64> {
             _ => format!("DROP TABLE {part}"),
         };
         let acting = Acting { role: table.owner, guard: Guard::None };
-        run.cx.hooks.call("pg_autonomous", &[Datum::Text(text.into())], acting)?;
+        run.cx.hooks.call(
+            types::func::SessionFunction::PgAutonomous,
+            &[Datum::Text(text.into())],
+            acting,
+        )?;
         done += 1;
     }
     Ok(done)

@@ -93,7 +93,7 @@ impl Language for C {
     ) -> Result<Arc<dyn Routine>> {
         let library = types::extension::library_name(&function.library);
         let body = || match types::extension::symbol(library, &function.body) {
-            Some(Body::Session) | None => None,
+            Some(Body::Session(_)) | None => None,
             Some(body) => Some(Code::Body(body)),
         };
         let code = find(library, &function.body).map(Code::Native).or_else(body);

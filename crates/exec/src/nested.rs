@@ -16,6 +16,7 @@ use catalog::{Snapshot as Catalog, Table};
 use sql::embedded::Variables;
 use sql::{PrepareContext, Prepared, Statement, Utility};
 use txn::{Isolation, LockTag, LockWait, Snapshot};
+use types::func::SessionFunction;
 use types::{Datum, TypeIo};
 
 use crate::context::{Engine, ExecContext, Outcome, RowSink, TransactionEnd};
@@ -237,7 +238,7 @@ pub fn run(
             let acting = cx.acting();
             crate::security::check_setting(acting, name)?;
             let args = [Datum::text(name), value, Datum::Bool(*local)];
-            cx.hooks.call("set_config", &args, acting)?;
+            cx.hooks.call(SessionFunction::SetConfig, &args, acting)?;
             Outcome::default()
         }
         Statement::Utility(utility) if utility.runs_in_steps().is_some() => {

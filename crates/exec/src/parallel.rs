@@ -1,4 +1,4 @@
-//! What helpers of a statement need ([`sched::helpers`]): the part of an execution context that all threads of
+//! Execution contexts of a statement's helpers ([`sched::helpers`]): the part of an execution context that all threads of
 //! one statement share, and the part that each has of its own; and how a scan is handed out in pieces.
 
 use std::ops::Range;
@@ -12,6 +12,7 @@ use catalog::{CatalogTx, OpenDatabase};
 use sched::SpinLock;
 use sql::Prepared;
 use txn::{Isolation, Snapshot, Transaction};
+use types::func::SessionFunction;
 use types::{Datum, FormatContext};
 
 use crate::context::{Acting, Engine, ExecContext, Guard, SessionHooks};
@@ -232,7 +233,7 @@ impl Pieces {
             return Ok(None);
         }
         if self.pages.end.load(Ordering::Acquire) == UNKNOWN {
-            // Who counts first decides.
+            // The first count decides.
             let count = count()?.min(UNKNOWN - 1);
             let _ = self.pages.end.compare_exchange(
                 UNKNOWN,
@@ -284,7 +285,13 @@ struct NoSession {
 }
 
 impl SessionHooks for NoSession {
-    fn call(&mut self, name: &str, _args: &[Datum], _acting: Acting) -> Result<Datum> {
+    fn call(
+        &mut self,
+        function: SessionFunction,
+        _args: &[Datum],
+        _acting: Acting,
+    ) -> Result<Datum> {
+        let name = function.name();
         Err(Error::internal(format!("function {name} in a parallel worker")))
     }
 

@@ -56,7 +56,7 @@ const STRICT_WORD: Threshold = ("pg_trgm.strict_word_similarity_threshold", 0.5)
 fn threshold((name, usual): Threshold, cx: &mut ExecContext<'_>) -> Result<f64> {
     let acting = cx.acting();
     let args = [Datum::text(name), Datum::Bool(true)];
-    match cx.hooks.call("current_setting", &args, acting)? {
+    match cx.hooks.call(types::func::SessionFunction::CurrentSetting, &args, acting)? {
         Datum::Text(text) => Ok(text.as_str().trim().parse().unwrap_or(usual)),
         _ => Ok(usual),
     }
@@ -77,7 +77,7 @@ fn set_limit(args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
     }
     let acting = cx.acting();
     let set = [Datum::text(SIMILARITY.0), Datum::text(&limit.to_string()), Datum::Bool(false)];
-    cx.hooks.call("set_config", &set, acting)?;
+    cx.hooks.call(types::func::SessionFunction::SetConfig, &set, acting)?;
     Ok(Datum::Float4(limit))
 }
 

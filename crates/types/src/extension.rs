@@ -86,7 +86,7 @@ pub fn has_library(name: &str) -> bool {
 pub fn symbol(library: &str, symbol: &str) -> Option<Body> {
     let library = known().libraries.iter().find(|l| l.name == library)?;
     if library.silent.contains(&symbol) {
-        return Some(Body::Session);
+        return Some(Body::Session(crate::func::SessionFunction::ExtensionSupport));
     }
     known().bodies.get(library.name)?.get(symbol).copied()
 }

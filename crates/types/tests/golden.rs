@@ -149,7 +149,7 @@ fn call(name: &str, pairs: &[&str], cx: &FormatContext) -> String {
             let call = func::CallTypes { args: &types, result: row.result };
             show(row.result, body(&args, call, cx), cx)
         }
-        Body::Session | Body::User => "not of this crate".to_owned(),
+        Body::Session(_) | Body::User => "not of this crate".to_owned(),
     }
 }
 

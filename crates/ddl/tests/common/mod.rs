@@ -17,6 +17,7 @@ use sql::prepare::{PrepareContext, prepare, split_statements};
 use sql::{Prepared, Statement};
 use storage::Storage;
 use txn::{Isolation, LockOwner, LockTag, LockWait, Transaction, TxnManager};
+use types::func::SessionFunction;
 use types::{Batch, Datum, FormatContext};
 
 /// The server.
@@ -107,7 +108,13 @@ pub struct Hooks {
 }
 
 impl SessionHooks for Hooks {
-    fn call(&mut self, name: &str, _args: &[Datum], _acting: Acting) -> Result<Datum> {
+    fn call(
+        &mut self,
+        function: SessionFunction,
+        _args: &[Datum],
+        _acting: Acting,
+    ) -> Result<Datum> {
+        let name = function.name();
         Err(Error::unsupported(name))
     }
     fn notice(&mut self, severity: &'static str, error: Error) {

@@ -46,7 +46,8 @@ pub fn call_set(call: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Vec<
             ::types::bulk::ask_for_call(function, &args)?;
             match function.body {
                 Body::Set(body) => body(&args, run.cx.format),
-                _ => session::call_set(function, &args, run),
+                Body::Session(number) => session::call_set(number, function, &args, run),
+                _ => Err(base::Error::internal("a function without a body returns a set")),
             }
         }
         _ => Ok(vec![eval::eval(call, row, run)?]),

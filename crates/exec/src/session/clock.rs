@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base::{Oid, Result, WaitEvent};
 use sched::Wake;
+use types::func::SessionFunction as F;
 use types::func::{Body, CastMethod};
 use types::{Datum, oids};
 
@@ -22,38 +23,38 @@ pub fn now_us() -> i64 {
 }
 
 /// Functions of time and chance.
-pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
-    Ok(Some(match name {
-        "now" | "transaction_timestamp" => Datum::Timestamptz(run.cx.format.now),
-        "clock_timestamp" => Datum::Timestamptz(now_us()),
-        "statement_timestamp" => Datum::Timestamptz(*run.state.started.get_or_insert_with(now_us)),
-        "gen_random_uuid" => Datum::Uuid(Arc::new(random_uuid()?)),
-        "random" => Datum::Float8(random()),
-        "pg_sleep" => {
+pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
+    Ok(Some(match function {
+        F::Now | F::TransactionTimestamp => Datum::Timestamptz(run.cx.format.now),
+        F::ClockTimestamp => Datum::Timestamptz(now_us()),
+        F::StatementTimestamp => Datum::Timestamptz(*run.state.started.get_or_insert_with(now_us)),
+        F::GenRandomUuid => Datum::Uuid(Arc::new(random_uuid()?)),
+        F::Random => Datum::Float8(random()),
+        F::PgSleep => {
             if let Some(Datum::Float8(seconds)) = args.first() {
                 sleep(*seconds)?;
             }
             super::text("")
         }
-        "pg_sleep_for" => {
+        F::PgSleepFor => {
             if let Some(Datum::Interval(i)) = args.first() {
                 let days = f64::from(i.months) * 30.0 + f64::from(i.days);
                 sleep(days * 86_400.0 + i.micros as f64 / 1e6)?;
             }
             super::text("")
         }
-        "pg_sleep_until" => {
+        F::PgSleepUntil => {
             if let Some(Datum::Timestamptz(until)) = args.first() {
                 sleep(until.saturating_sub(now_us()) as f64 / 1e6)?;
             }
             super::text("")
         }
         // There are no triggers, and no standby replays.
-        "pg_trigger_depth" => Datum::Int4(run.cx.hooks.deferred().trigger_depth as i32),
-        "pg_last_wal_receive_lsn" | "pg_last_wal_replay_lsn" | "pg_last_xact_replay_timestamp" => {
+        F::PgTriggerDepth => Datum::Int4(run.cx.hooks.deferred().trigger_depth as i32),
+        F::PgLastWalReceiveLsn | F::PgLastWalReplayLsn | F::PgLastXactReplayTimestamp => {
             Datum::Null
         }
-        "pg_is_wal_replay_paused" | "pg_get_wal_replay_pause_state" => {
+        F::PgIsWalReplayPaused => {
             return Err(base::err!(
                 OBJECT_NOT_IN_PREREQUISITE_STATE,
                 "recovery is not in progress"

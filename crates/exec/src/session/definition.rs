@@ -1,8 +1,9 @@
-//! What objects are: definitions as SQL, descriptions, sizes.
+//! Descriptions of objects: definitions as SQL, descriptions, sizes.
 
 use base::{Fork, RelId, Result};
 use catalog::system::facts;
 use catalog::{Snapshot, Table};
+use types::func::SessionFunction as F;
 use types::{Datum, oids};
 
 use super::{int_at, oid_at, text, text_at};
@@ -12,11 +13,11 @@ use crate::spi::with_context;
 pub use catalog::definition::quote_ident as quote_identifier;
 
 /// Functions over definitions.
-pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
+pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
     let view = run.cx.catalog_tx.view();
     let id = oid_at(args, 0);
-    Ok(Some(match name {
-        "format_type" => {
+    Ok(Some(match function {
+        F::FormatType => {
             if args.first().is_none_or(Datum::is_null) {
                 return Ok(Some(Datum::Null));
             }
@@ -26,7 +27,7 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
             };
             text(types::io::format_type(base::Oid(id), typmod))
         }
-        "pg_get_expr" => match args.first() {
+        F::PgGetExpr => match args.first() {
             Some(Datum::Text(sql)) if super::partition::is_bound(sql) => {
                 let own = view.table(oid_at(args, 1));
                 let shown = own.and_then(|t| super::partition::bound(&view, t, run));
@@ -37,103 +38,103 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
             }
             _ => Datum::Null,
         },
-        "pg_get_indexdef" => match args.len() {
+        F::PgGetIndexdef => match args.len() {
             3 if int_at(args, 1) > 0 => {
                 index_part(&view, id, int_at(args, 1) as usize, flag(args, 2), run)
             }
             _ => index_definition(&view, id, flag(args, 2), run).map_or(Datum::Null, text),
         },
-        "pg_get_constraintdef" => {
+        F::PgGetConstraintdef => {
             constraint_definition(id, flag(args, 1), run).map_or(Datum::Null, text)
         }
-        "pg_get_userbyid" => match view.roles().find(|r| r.oid == id) {
+        F::PgGetUserbyid => match view.roles().find(|r| r.oid == id) {
             Some(role) => text(role.name.as_str()),
             None => text(format!("unknown (OID={id})")),
         },
-        "obj_description" | "shobj_description" => {
+        F::ObjDescription | F::ShobjDescription => {
             let class = args.get(1).and_then(|_| {
                 catalog::system::find(Some("pg_catalog"), text_at(args, 1)).map(|t| t.oid)
             });
             match (args.len(), class) {
                 (2.., None) => Datum::Null,
-                _ => description(&view, id, 0, class, name == "shobj_description"),
+                _ => description(&view, id, 0, class, function == F::ShobjDescription),
             }
         }
-        "col_description" => {
+        F::ColDescription => {
             let class = Some(catalog::system::class::RELATION);
             description(&view, id, int_at(args, 1) as u16, class, false)
         }
-        "pg_relation_size" => {
+        F::PgRelationSize => {
             let fork = if args.len() > 1 { text_at(args, 1) } else { "main" };
             size(&[(id, fork)], &view, run)?
         }
-        "pg_table_size" => size(&[(id, "main"), (id, "fsm"), (id, "vm")], &view, run)?,
-        "pg_indexes_size" => {
+        F::PgTableSize => size(&[(id, "main"), (id, "fsm"), (id, "vm")], &view, run)?,
+        F::PgIndexesSize => {
             let indexes = view.table(id).map(|t| t.indexes.clone()).unwrap_or_default();
             let parts: Vec<(u32, &str)> = indexes.iter().map(|i| (*i, "main")).collect();
             size(&parts, &view, run)?
         }
-        "pg_total_relation_size" => {
+        F::PgTotalRelationSize => {
             let mut parts = vec![(id, "main"), (id, "fsm"), (id, "vm")];
             if let Some(table) = view.table(id) {
                 parts.extend(table.indexes.iter().map(|i| (*i, "main")));
             }
             size(&parts, &view, run)?
         }
-        "pg_database_size" => database_size(args, &view, run)?,
-        "pg_size_pretty" => text(pretty_size(match args.first() {
+        F::PgDatabaseSize => database_size(args, &view, run)?,
+        F::PgSizePretty => text(pretty_size(match args.first() {
             Some(Datum::Numeric(_)) => types::io::to_text(oids::NUMERIC, &args[0], run.cx.format)?
                 .parse::<f64>()
                 .unwrap_or(0.0) as i64,
             _ => int_at(args, 0),
         })),
-        "pg_get_function_arguments" | "pg_get_function_identity_arguments"
+        F::PgGetFunctionArguments | F::PgGetFunctionIdentityArguments
             if view.function(id).is_some() =>
         {
-            let all = name == "pg_get_function_arguments";
+            let all = function == F::PgGetFunctionArguments;
             let own = view.function(id);
             own.map_or(Datum::Null, |f| text(catalog::routine::arguments(f, all)))
         }
-        "pg_get_function_result" if view.function(id).is_some() => {
+        F::PgGetFunctionResult if view.function(id).is_some() => {
             let path = run.cx.search_path;
             let result = view.function(id).and_then(|f| catalog::routine::result(&view, path, f));
             result.map_or(Datum::Null, text)
         }
-        "pg_get_functiondef" if view.function(id).is_some() => {
+        F::PgGetFunctiondef if view.function(id).is_some() => {
             let path = run.cx.search_path;
             let own = view.function(id);
             own.map_or(Datum::Null, |f| text(catalog::routine::definition(&view, path, f)))
         }
-        "pg_get_function_sqlbody" => {
+        F::PgGetFunctionSqlbody => {
             let body = view.function(id).and_then(|f| catalog::routine::standard_body(f));
             body.map_or(Datum::Null, text)
         }
-        "pg_get_function_arg_default" => {
+        F::PgGetFunctionArgDefault => {
             let wanted = int_at(args, 1).checked_sub(1).and_then(|n| usize::try_from(n).ok());
             let default = view.function(id).zip(wanted).and_then(|(f, n)| {
                 f.args.get(n).filter(|a| a.mode != 'o').and_then(|a| a.default.clone())
             });
             default.map_or(Datum::Null, text)
         }
-        "pg_get_function_arguments" => function_part(id, &|f| facts::function_arguments(f, false)),
-        "pg_get_function_identity_arguments" => {
+        F::PgGetFunctionArguments => function_part(id, &|f| facts::function_arguments(f, false)),
+        F::PgGetFunctionIdentityArguments => {
             function_part(id, &|f| facts::function_arguments(f, true))
         }
-        "pg_get_function_result" => function_part(id, &facts::function_result),
-        "pg_relation_filenode" => match (view.table(id), view.index(id)) {
+        F::PgGetFunctionResult => function_part(id, &facts::function_result),
+        F::PgRelationFilenode => match (view.table(id), view.index(id)) {
             (Some(table), _) => Datum::Oid(table.rel),
             (None, Some(index)) => Datum::Oid(index.rel),
             (None, None) => view.sequence(id).map_or(Datum::Null, |s| Datum::Oid(s.rel)),
         },
-        "pg_get_functiondef" => function_part(id, &facts::function_definition),
-        "pg_get_viewdef" => view_definition(args, run)?,
-        "pg_get_triggerdef" => trigger_definition(id, flag(args, 1), run)?,
-        "pg_get_statisticsobjdef"
-        | "pg_get_statisticsobjdef_columns"
-        | "pg_tablespace_location" => Datum::Null,
-        "pg_relation_is_publishable" => Datum::Bool(view.table(id).is_some()),
-        "pg_relation_is_updatable" => Datum::Int4(changes(&view, id, flag(args, 1), None, run)),
-        "pg_column_is_updatable" => {
+        F::PgGetFunctiondef => function_part(id, &facts::function_definition),
+        F::PgGetViewdef => view_definition(args, run)?,
+        F::PgGetTriggerdef => trigger_definition(id, flag(args, 1), run)?,
+        F::PgGetStatisticsobjdef | F::PgGetStatisticsobjdefColumns | F::PgTablespaceLocation => {
+            Datum::Null
+        }
+        F::PgRelationIsPublishable => Datum::Bool(view.table(id).is_some()),
+        F::PgRelationIsUpdatable => Datum::Int4(changes(&view, id, flag(args, 1), None, run)),
+        F::PgColumnIsUpdatable => {
             let column = u16::try_from(int_at(args, 1)).ok().filter(|n| *n > 0);
             let events = match column {
                 Some(_) => changes(&view, id, flag(args, 2), column, run),

@@ -17,6 +17,7 @@ use catalog::acl::privilege;
 use catalog::object::ids;
 use txn::LockMode;
 use types::Datum;
+use types::func::SessionFunction as F;
 
 use super::{int_at, oid_at, text_at};
 use crate::context::ExecContext;
@@ -79,22 +80,22 @@ impl LargeObjects {
 ///
 /// # Errors
 /// `42704` for one that isn't there, `42501`, `25006`, `23505`.
-pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
+pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
     let id = oid_at(args, 0);
-    Ok(Some(match name {
-        "lo_creat" => Datum::Oid(create(0, "lo_creat()", run)?),
-        "lo_create" => Datum::Oid(create(id, "lo_create()", run)?),
-        "lo_from_bytea" => {
+    Ok(Some(match function {
+        F::LoCreat => Datum::Oid(create(0, "lo_creat()", run)?),
+        F::LoCreate => Datum::Oid(create(id, "lo_create()", run)?),
+        F::LoFromBytea => {
             let id = create(id, "lo_from_bytea()", run)?;
             write(id, 0, bytes(args, 1), run.cx)?;
             Datum::Oid(id)
         }
-        "lo_open" => Datum::Int4(open(id, int_at(args, 1), run)?),
-        "lo_close" => {
+        F::LoOpen => Datum::Int4(open(id, int_at(args, 1), run)?),
+        F::LoClose => {
             *descriptors(run)?.get(int_at(args, 0))? = None;
             Datum::Int4(0)
         }
-        "loread" => {
+        F::Loread => {
             let d = descriptor(args, run)?;
             if !d.readable {
                 bail!(
@@ -107,7 +108,7 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
             seek(args, d.at + data.len() as i64, run)?;
             Datum::bytea(&data)
         }
-        "lowrite" => {
+        F::Lowrite => {
             writes("lowrite()", run)?;
             let d = writable(args, run)?;
             let data = bytes(args, 1);
@@ -115,22 +116,22 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
             seek(args, d.at + data.len() as i64, run)?;
             Datum::Int4(data.len() as i32)
         }
-        "lo_lseek" => Datum::Int4(lseek(args, run)? as i32),
-        "lo_lseek64" => Datum::Int8(lseek(args, run)?),
-        "lo_tell" => Datum::Int4(descriptor(args, run)?.at as i32),
-        "lo_tell64" => Datum::Int8(descriptor(args, run)?.at),
-        "lo_truncate" | "lo_truncate64" => {
+        F::LoLseek => Datum::Int4(lseek(args, run)? as i32),
+        F::LoLseek64 => Datum::Int8(lseek(args, run)?),
+        F::LoTell => Datum::Int4(descriptor(args, run)?.at as i32),
+        F::LoTell64 => Datum::Int8(descriptor(args, run)?.at),
+        F::LoTruncate | F::LoTruncate64 => {
             writes("lo_truncate()", run)?;
             let d = writable(args, run)?;
             truncate(d.object, int_at(args, 1), run.cx)?;
             Datum::Int4(0)
         }
-        "lo_unlink" => {
+        F::LoUnlink => {
             writes("lo_unlink()", run)?;
             unlink(id, run)?;
             Datum::Int4(1)
         }
-        "lo_get" => {
+        F::LoGet => {
             permit(id, privilege::SELECT, run.cx)?;
             let (from, length) = match args.len() {
                 1 => (0, SIZE_MAX),
@@ -141,13 +142,13 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
             }
             Datum::bytea(&read(id, from, length, run.cx)?)
         }
-        "lo_put" => {
+        F::LoPut => {
             writes("lo_put()", run)?;
             permit(id, privilege::UPDATE, run.cx)?;
             write(id, int_at(args, 1), bytes(args, 2), run.cx)?;
             Datum::text("")
         }
-        "lo_import" => {
+        F::LoImport => {
             let path = text_at(args, 0);
             let data = std::fs::read(path).map_err(|e| {
                 err!(UNDEFINED_FILE, "could not open server file \"{path}\": {}", reason(&e))
@@ -156,7 +157,7 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
             write(id, 0, &data, run.cx)?;
             Datum::Oid(id)
         }
-        "lo_export" => {
+        F::LoExport => {
             permit(id, privilege::SELECT, run.cx)?;
             let path = text_at(args, 1);
             let failed = |e: std::io::Error| {

@@ -3,22 +3,31 @@
 use base::{Error, Oid, Result};
 use txn::{LockMode, LockTag, LockWait};
 use types::Datum;
+use types::func::SessionFunction as F;
 
 use super::{int_at, text};
 use crate::run::Run;
 
 /// `pg_advisory_lock` and its family, told apart by the parts of their names.
-pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
-    let (rest, wait) = match name.strip_prefix("pg_try_advisory_") {
-        Some(rest) => (rest, LockWait::Try),
-        None => match name.strip_prefix("pg_advisory_") {
-            Some(rest) => (rest, LockWait::Block),
-            None => return Ok(None),
-        },
+pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
+    let mode = match function {
+        F::PgAdvisoryLockShared
+        | F::PgAdvisoryXactLockShared
+        | F::PgTryAdvisoryLockShared
+        | F::PgTryAdvisoryXactLockShared
+        | F::PgAdvisoryUnlockShared => LockMode::Share,
+        _ => LockMode::Exclusive,
+    };
+    let wait = match function {
+        F::PgTryAdvisoryLock
+        | F::PgTryAdvisoryLockShared
+        | F::PgTryAdvisoryXactLock
+        | F::PgTryAdvisoryXactLockShared => LockWait::Try,
+        _ => LockWait::Block,
     };
     let cx = &*run.cx;
     let (locks, owner) = (&cx.tx.manager().locks, cx.tx.locks());
-    if rest == "unlock_all" {
+    if function == F::PgAdvisoryUnlockAll {
         locks.unlock_session_all(owner);
         return Ok(Some(text("")));
     }
@@ -27,8 +36,7 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
         1 => LockTag::Advisory(database, int_at(args, 0)),
         _ => LockTag::Advisory2(database, int_at(args, 0) as i32, int_at(args, 1) as i32),
     };
-    let mode = if rest.ends_with("_shared") { LockMode::Share } else { LockMode::Exclusive };
-    if rest.starts_with("unlock") {
+    if matches!(function, F::PgAdvisoryUnlock | F::PgAdvisoryUnlockShared) {
         let held = locks.unlock_session(owner, tag, mode);
         if !held {
             let kind = if mode == LockMode::Share { "ShareLock" } else { "ExclusiveLock" };
@@ -38,10 +46,12 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
         }
         return Ok(Some(Datum::Bool(held)));
     }
-    let got = if rest.starts_with("xact_") {
-        locks.lock(owner, tag, mode, wait)?
-    } else {
-        locks.lock_session(owner, tag, mode, wait)?
+    let got = match function {
+        F::PgAdvisoryXactLock
+        | F::PgAdvisoryXactLockShared
+        | F::PgTryAdvisoryXactLock
+        | F::PgTryAdvisoryXactLockShared => locks.lock(owner, tag, mode, wait)?,
+        _ => locks.lock_session(owner, tag, mode, wait)?,
     };
     Ok(Some(match wait {
         LockWait::Try => Datum::Bool(got),

@@ -13,8 +13,9 @@ mod text_search;
 
 use std::sync::Arc;
 
-use base::{Oid, Result, err};
+use base::{Error, Oid, Result, err};
 use types::datum::Array;
+use types::func::{Family, SessionFunction as F};
 use types::{Datum, FunctionRow, oids};
 
 use crate::run::Run;
@@ -54,69 +55,50 @@ fn int_at(args: &[Datum], n: usize) -> i64 {
     }
 }
 
-/// The body of a function that the types crate leaves to us; the session has the rest.
+/// Runs the body of a function that the types crate leaves to the executor or to the session.
 ///
 /// # Errors
-/// The function's.
+/// The function's; `0A000` for those that have no body.
 pub fn call(
-    function: &'static FunctionRow,
+    function: F,
+    row: &'static FunctionRow,
     args: &[Datum],
     run: &mut Run<'_, '_>,
 ) -> Result<Datum> {
-    if function.oid == types::func::internal::DOMAIN_CHECK.oid {
-        return crate::domain::check(Oid(oid_at(args, 1)), args[0].clone(), run);
+    let value = match function.family() {
+        Family::Statement => return of_statement(function, args, run),
+        Family::Server | Family::Statistics => {
+            return run.cx.hooks.call(function, args, run.cx.acting());
+        }
+        Family::EventTrigger => return crate::event_trigger::call(function, run),
+        Family::Clock => clock::call(function, args, run)?,
+        Family::Locks => locks::call(function, args, run)?,
+        Family::Sequence => sequence::call(function, args, run)?,
+        Family::LargeObject => large_object::call(function, args, run)?,
+        Family::Objects => objects::call(function, row, args, run)?,
+        Family::Partition => partition::call(function, row, args, run)?,
+        Family::Definition => definition::call(function, args, run)?,
+        Family::Names => names::call(function, args, run)?,
+        Family::Rights => rights::call(function, args, run)?,
+        Family::TextSearch => text_search::call(function, row, args, run)?,
+        Family::Plain => plain(function, args, run)?,
+        Family::Unsupported => None,
+    };
+    value.ok_or_else(|| Error::unsupported(format_args!("function {}", row.name)))
+}
+
+/// What the binder makes of syntax.
+fn of_statement(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Datum> {
+    match function {
+        F::DomainCheck => crate::domain::check(Oid(oid_at(args, 1)), args[0].clone(), run),
+        F::CurrentOf => current_of(args, run),
+        _ => sequence::next_of_identity(oid_at(args, 0), run),
     }
-    let name = function.name;
-    if function.oid == sql::CURRENT_OF.oid {
-        return current_of(args, run);
-    }
-    if std::ptr::eq(function, &types::func::internal::NEXT_VALUE) {
-        return sequence::next_of_identity(oid_at(args, 0), run);
-    }
-    if let Some(value) = clock::call(name, args, run)? {
-        return Ok(value);
-    }
-    if let Some(value) = locks::call(name, args, run)? {
-        return Ok(value);
-    }
-    if let Some(value) = sequence::call(name, args, run)? {
-        return Ok(value);
-    }
-    if name.starts_with("lo")
-        && let Some(value) = large_object::call(name, args, run)?
-    {
-        return Ok(value);
-    }
-    if let Some(value) = objects::call(function, args, run)? {
-        return Ok(value);
-    }
-    if let Some(value) = partition::call(function, args, run)? {
-        return Ok(value);
-    }
-    if let Some(value) = definition::call(name, args, run)? {
-        return Ok(value);
-    }
-    if let Some(value) = names::call(name, args, run)? {
-        return Ok(value);
-    }
-    if let Some(value) = rights::call(name, args, run)? {
-        return Ok(value);
-    }
-    if let Some(value) = crate::event_trigger::call(name, run)? {
-        return Ok(value);
-    }
-    if let Some(value) = text_search::call(function, args, run)? {
-        return Ok(value);
-    }
-    if let Some(value) = plain(name, args, run)? {
-        return Ok(value);
-    }
-    run.cx.hooks.call(name, args, run.cx.acting())
 }
 
 /// Where a cursor's row is now: changes that this statement sees have moved it.
 fn current_of(args: &[Datum], run: &mut Run<'_, '_>) -> Result<Datum> {
-    let Datum::Tid(tid) = run.cx.hooks.call("current_of", args, run.cx.acting())? else {
+    let Datum::Tid(tid) = run.cx.hooks.call(F::CurrentOf, args, run.cx.acting())? else {
         return Ok(Datum::Null);
     };
     let view = run.cx.catalog_tx.view();
@@ -130,11 +112,12 @@ fn current_of(args: &[Datum], run: &mut Run<'_, '_>) -> Result<Datum> {
 /// # Errors
 /// `0A000` for those that have no body.
 pub fn call_set(
-    function: &'static FunctionRow,
+    function: F,
+    row: &'static FunctionRow,
     args: &[Datum],
     run: &mut Run<'_, '_>,
 ) -> Result<Vec<Datum>> {
-    match call(function, args, run)? {
+    match call(function, row, args, run)? {
         Datum::Array(array) => Ok(array.items.clone()),
         Datum::Null => Ok(vec![]),
         value => Ok(vec![value]),
@@ -142,19 +125,19 @@ pub fn call_set(
 }
 
 /// Names of session values and functions without a family.
-fn plain(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
+fn plain(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
     let cx = &mut *run.cx;
-    Ok(Some(match name {
-        "version" => text("PostgreSQL 15.18 (Threadgres 0.1), 64-bit"),
-        "current_database" | "current_catalog" => text(cx.database.0),
-        "current_user" | "user" | "current_role" => text(cx.user),
-        "session_user" => text(cx.session_user.0),
-        "current_schema" => {
+    Ok(Some(match function {
+        F::Version => text("PostgreSQL 15.18 (Threadgres 0.1), 64-bit"),
+        F::CurrentDatabase => text(cx.database.0),
+        F::CurrentUser => text(cx.user),
+        F::SessionUser => text(cx.session_user.0),
+        F::CurrentSchema => {
             let view = cx.catalog_tx.view();
             let first = cx.search_path.iter().find(|id| **id != catalog::object::ids::PG_CATALOG);
             first.and_then(|id| view.schema(*id)).map_or(Datum::Null, |s| text(s.name.as_str()))
         }
-        "current_schemas" => {
+        F::CurrentSchemas => {
             let view = cx.catalog_tx.view();
             let implicit = matches!(args.first(), Some(Datum::Bool(true)));
             let shown = |id: &&u32| implicit || **id != catalog::object::ids::PG_CATALOG;
@@ -169,43 +152,29 @@ fn plain(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Dat
             let dims = if items.is_empty() { vec![] } else { vec![(items.len() as i32, 1)] };
             Datum::Array(Arc::new(Array { element: oids::NAME, dims, items }))
         }
-        "pg_is_in_recovery" => Datum::Bool(false),
-        "pg_my_temp_schema" => Datum::Oid(cx.catalog_tx.temporary_schema().unwrap_or(0)),
-        "pg_is_other_temp_schema" => {
+        F::PgIsInRecovery => Datum::Bool(false),
+        F::PgMyTempSchema => Datum::Oid(cx.catalog_tx.temporary_schema().unwrap_or(0)),
+        F::PgIsOtherTempSchema => {
             let (all, id) = (cx.catalog_tx.view_of_all(), oid_at(args, 0));
             let other = cx.catalog_tx.temporary_schema() != Some(id);
             Datum::Bool(other && Oid(id).is_temporary() && all.schema(id).is_some())
         }
-        "txid_current" | "pg_current_xact_id" => {
+        F::TxidCurrent | F::PgCurrentXactId => {
             cx.tx.xid()?;
             Datum::Int8(cx.tx.top_xid().map_or(0, |x| x.0 as i64))
         }
-        "txid_current_if_assigned" | "pg_current_xact_id_if_assigned" => {
+        F::TxidCurrentIfAssigned | F::PgCurrentXactIdIfAssigned => {
             cx.tx.top_xid().map_or(Datum::Null, |x| Datum::Int8(x.0 as i64))
         }
-        "pg_encoding_to_char" => text(match int_at(args, 0) {
-            0 => "SQL_ASCII",
-            6 => "UTF8",
-            8 => "LATIN1",
-            _ => "",
-        }),
-        "pg_char_to_encoding" => {
-            Datum::Int4(match text_at(args, 0).to_ascii_uppercase().replace('-', "").as_str() {
-                "SQL_ASCII" => 0,
-                "UTF8" | "UNICODE" => 6,
-                "LATIN1" => 8,
-                _ => -1,
-            })
-        }
-        "pg_current_wal_lsn" | "pg_current_wal_insert_lsn" => {
+        F::PgCurrentWalLsn | F::PgCurrentWalInsertLsn => {
             Datum::Int8(cx.engine.storage.wal.insert_position().0 as i64)
         }
-        "pg_current_wal_flush_lsn" => Datum::Int8(cx.engine.storage.wal.flushed().0 as i64),
-        "pg_column_size" => match args.first() {
+        F::PgCurrentWalFlushLsn => Datum::Int8(cx.engine.storage.wal.flushed().0 as i64),
+        F::PgColumnSize => match args.first() {
             None | Some(Datum::Null) => Datum::Null,
             Some(value) => Datum::Int4(column_size(value, cx.format)?),
         },
-        "getdatabaseencoding" | "pg_client_encoding" => text("UTF8"),
+        F::Getdatabaseencoding | F::PgClientEncoding => text("UTF8"),
         _ => return Ok(None),
     }))
 }
@@ -234,10 +203,14 @@ pub fn value(name: &str, ty: Oid, run: &mut Run<'_, '_>) -> Result<Datum> {
     if let Some(value) = clock::value(base, precision, ty, run)? {
         return Ok(value);
     }
-    match plain(base, &[], run)? {
-        Some(value) => Ok(value),
-        None => run.cx.hooks.call(base, &[], run.cx.acting()),
-    }
+    let function = match base {
+        "current_database" | "current_catalog" => F::CurrentDatabase,
+        "current_user" | "user" | "current_role" => F::CurrentUser,
+        "session_user" => F::SessionUser,
+        "current_schema" => F::CurrentSchema,
+        _ => return Err(Error::unsupported(format_args!("function {base}"))),
+    };
+    Ok(plain(function, &[], run)?.unwrap_or_default())
 }
 
 /// An array of oids or of `regclass` and kin as one of oids, of these, or of integers: their numbers stay.

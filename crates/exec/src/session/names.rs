@@ -3,6 +3,7 @@
 use base::{Oid, Result};
 use catalog::Snapshot;
 use catalog::system::reg::Names;
+use types::func::SessionFunction as F;
 use types::{Datum, oids};
 
 pub use catalog::system::reg::split_name;
@@ -16,14 +17,14 @@ pub fn is_registered(ty: Oid) -> bool {
 }
 
 /// Functions over names.
-pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
-    Ok(Some(match name {
-        "pg_table_is_visible" => {
+pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
+    Ok(Some(match function {
+        F::PgTableIsVisible => {
             let view = run.cx.catalog_tx.view();
             let visible = names(&view, run).relation_is_visible(oid_at(args, 0));
             visible.map_or(Datum::Null, Datum::Bool)
         }
-        "pg_type_is_visible" => {
+        F::PgTypeIsVisible => {
             let view = run.cx.catalog_tx.view();
             let id = oid_at(args, 0);
             match types::TypeIo::get(base::Oid(id)) {
@@ -31,26 +32,26 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
                 None => Datum::Null,
             }
         }
-        "pg_function_is_visible" => {
+        F::PgFunctionIsVisible => {
             let view = run.cx.catalog_tx.view();
             match oid_at(args, 0) {
                 0 => Datum::Null,
                 id => Datum::Bool(function_is_visible(&view, run.cx.search_path, id)),
             }
         }
-        "pg_operator_is_visible"
-        | "pg_opclass_is_visible"
-        | "pg_opfamily_is_visible"
-        | "pg_conversion_is_visible"
-        | "pg_statistics_obj_is_visible"
-        | "pg_ts_config_is_visible"
-        | "pg_ts_dict_is_visible"
-        | "pg_ts_parser_is_visible"
-        | "pg_ts_template_is_visible" => match oid_at(args, 0) {
+        F::PgOperatorIsVisible
+        | F::PgOpclassIsVisible
+        | F::PgOpfamilyIsVisible
+        | F::PgConversionIsVisible
+        | F::PgStatisticsObjIsVisible
+        | F::PgTsConfigIsVisible
+        | F::PgTsDictIsVisible
+        | F::PgTsParserIsVisible
+        | F::PgTsTemplateIsVisible => match oid_at(args, 0) {
             0 => Datum::Null,
             _ => Datum::Bool(true),
         },
-        "pg_collation_is_visible" => {
+        F::PgCollationIsVisible => {
             let view = run.cx.catalog_tx.view();
             let id = oid_at(args, 0);
             let found = view.collation(id);
@@ -60,23 +61,21 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
                 Datum::Bool(first.is_some_and(|first| first.oid == id))
             })
         }
-        "pg_collation_actual_version" => {
-            match run.cx.catalog_tx.view().collation(oid_at(args, 0)) {
-                Some(c) if c.icu_locale.is_some() => Datum::text(types::collation::VERSION),
-                _ => Datum::Null,
-            }
-        }
-        "to_regclass" => lookup(args, oids::REGCLASS, run)?,
-        "to_regtype" => lookup(args, oids::REGTYPE, run)?,
-        "to_regnamespace" => lookup(args, oids::REGNAMESPACE, run)?,
-        "to_regrole" => lookup(args, oids::REGROLE, run)?,
-        "to_regproc" => lookup(args, oids::REGPROC, run)?,
-        "to_regprocedure" => lookup(args, oids::REGPROCEDURE, run)?,
-        "to_regoper" => lookup(args, oids::REGOPER, run)?,
-        "to_regoperator" => lookup(args, oids::REGOPERATOR, run)?,
-        "to_regcollation" => lookup(args, oids::REGCOLLATION, run)?,
+        F::PgCollationActualVersion => match run.cx.catalog_tx.view().collation(oid_at(args, 0)) {
+            Some(c) if c.icu_locale.is_some() => Datum::text(types::collation::VERSION),
+            _ => Datum::Null,
+        },
+        F::ToRegclass => lookup(args, oids::REGCLASS, run)?,
+        F::ToRegtype => lookup(args, oids::REGTYPE, run)?,
+        F::ToRegnamespace => lookup(args, oids::REGNAMESPACE, run)?,
+        F::ToRegrole => lookup(args, oids::REGROLE, run)?,
+        F::ToRegproc => lookup(args, oids::REGPROC, run)?,
+        F::ToRegprocedure => lookup(args, oids::REGPROCEDURE, run)?,
+        F::ToRegoper => lookup(args, oids::REGOPER, run)?,
+        F::ToRegoperator => lookup(args, oids::REGOPERATOR, run)?,
+        F::ToRegcollation => lookup(args, oids::REGCOLLATION, run)?,
         // Unlike the type's input it takes no number for an oid.
-        "regclass" => {
+        F::Regclass => {
             let name = text_at(args, 0);
             let number = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
             let quoted = format!("\"{name}\"");

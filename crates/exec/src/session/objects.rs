@@ -10,6 +10,7 @@ use catalog::system::address::{Address, Identity};
 use catalog::system::reg::Names;
 use catalog::{AclItem, AclKind, Snapshot};
 use types::datum::Shape;
+use types::func::SessionFunction as F;
 use types::{Datum, FunctionRow, oids};
 
 use super::{int_at, oid_at, text, text_at};
@@ -21,29 +22,30 @@ use crate::{index_search, rights};
 /// # Errors
 /// `42704` and kin for what is missing.
 pub fn call(
-    function: &'static FunctionRow,
+    function: F,
+    row: &'static FunctionRow,
     args: &[Datum],
     run: &mut Run<'_, '_>,
 ) -> Result<Option<Datum>> {
     let view = run.cx.catalog_tx.view();
     let id = oid_at(args, 0);
-    let record = |fields: Vec<Datum>| record(function, fields);
-    Ok(Some(match function.name {
-        "pg_describe_object" => match identify(&view, args, run) {
+    let record = |fields: Vec<Datum>| record(row, fields);
+    Ok(Some(match function {
+        F::PgDescribeObject => match identify(&view, args, run) {
             Some(found) => text(found.description),
             None => Datum::Null,
         },
-        "pg_identify_object" => {
+        F::PgIdentifyObject => {
             let found = identify(&view, args, run).unwrap_or_default();
             let kind = if found.kind.is_empty() { Datum::Null } else { text(found.kind) };
             let identity = if kind.is_null() { Datum::Null } else { text(found.identity) };
             record(vec![kind, optional(found.schema), optional(found.name), identity])
         }
-        "pg_identify_object_as_address" => match identify(&view, args, run) {
+        F::PgIdentifyObjectAsAddress => match identify(&view, args, run) {
             Some(found) => record(vec![text(found.kind), list(found.names), list(found.args)]),
             None => record(vec![Datum::Null, Datum::Null, Datum::Null]),
         },
-        "pg_get_object_address" => {
+        F::PgGetObjectAddress => {
             let (words, types) = (words(args.get(1)), words(args.get(2)));
             let found = names(&view, run).address(text_at(args, 0), &words, &types)?;
             record(vec![
@@ -52,25 +54,14 @@ pub fn call(
                 Datum::Int4(found.column),
             ])
         }
-        "aclexplode" => {
+        F::Aclexplode => {
             let rows = match args.first() {
                 Some(Datum::Array(items)) => exploded(&items.items, &view)?,
                 _ => Vec::new(),
             };
             Datum::array(oids::RECORD, rows.into_iter().map(record).collect())
         }
-        "pg_options_to_table" => {
-            let one = |option: &String| {
-                let (name, value) = match option.split_once('=') {
-                    Some((name, value)) => (name, text(value)),
-                    None => (option.as_str(), Datum::Null),
-                };
-                record(vec![text(name), value])
-            };
-            let rows: Vec<Datum> = words(args.first()).iter().map(one).collect();
-            Datum::array(oids::RECORD, rows)
-        }
-        "pg_sequence_parameters" => {
+        F::PgSequenceParameters => {
             let missing = || err!(UNDEFINED_TABLE, "could not open relation with OID {id}");
             let s = view.sequence(id).ok_or_else(missing)?;
             record(vec![
@@ -83,24 +74,24 @@ pub fn call(
                 Datum::Oid(s.ty),
             ])
         }
-        "pg_relation_filepath" => match file_of(&view, id) {
+        F::PgRelationFilepath => match file_of(&view, id) {
             Some(rel) => text(format!("base/{rel}")),
             None => Datum::Null,
         },
-        "pg_filenode_relation" => {
+        F::PgFilenodeRelation => {
             let node = oid_at(args, 1);
             let own = view.tables().map(|t| (t.rel, t.oid));
             let own = own.chain(view.indexes().map(|i| (i.rel, i.oid)));
             let mut own = own.chain(view.sequences().map(|s| (s.rel, s.oid)));
             own.find(|(rel, _)| *rel == node && node != 0).map_or(Datum::Null, |f| Datum::Oid(f.1))
         }
-        "pg_tablespace_size" => tablespace_size(args, &view, run)?,
-        "pg_tablespace_databases" => {
+        F::PgTablespaceSize => tablespace_size(args, &view, run)?,
+        F::PgTablespaceDatabases => {
             let all = if id == catalog::object::ids::PG_DEFAULT { Some(&view) } else { None };
             let databases = all.into_iter().flat_map(|v| v.databases());
             Datum::array(oids::OID, databases.map(|d| Datum::Oid(d.oid)).collect())
         }
-        "pg_get_replica_identity_index" => match view.table(id) {
+        F::PgGetReplicaIdentityIndex => match view.table(id) {
             Some(table) => view
                 .indexes_of(table)
                 .iter()
@@ -108,66 +99,53 @@ pub fn call(
                 .map_or(Datum::Null, |i| Datum::Oid(i.oid)),
             None => Datum::Null,
         },
-        "gin_clean_pending_list" => clean_pending_list(id, &view, run)?,
-        "pg_indexam_has_property" => am_property(id, text_at(args, 1)),
-        "pg_index_has_property" => view
+        F::GinCleanPendingList => clean_pending_list(id, &view, run)?,
+        F::PgIndexamHasProperty => am_property(id, text_at(args, 1)),
+        F::PgIndexHasProperty => view
             .index(id)
             .map_or(Datum::Null, |index| index_property(index.method, text_at(args, 1))),
-        "pg_index_column_has_property" => {
+        F::PgIndexColumnHasProperty => {
             let at = usize::try_from(int_at(args, 1)).unwrap_or_default().wrapping_sub(1);
             match view.index(id) {
                 Some(index) => column_property(index, at, text_at(args, 2)),
                 None => Datum::Null,
             }
         }
-        "pg_get_ruledef" => {
+        F::PgGetRuledef => {
             let pretty = matches!(args.get(1), Some(Datum::Bool(true)));
             match super::definition::rule(id, pretty, run) {
                 Some(own) => text(own),
                 None => rule_definition(&view, id, pretty, run),
             }
         }
-        "pg_settings_get_flags" => match base::settings::SettingId::find(text_at(args, 0)) {
+        F::PgSettingsGetFlags => match base::settings::SettingId::find(text_at(args, 0)) {
             Some(_) => Datum::array(oids::TEXT, Vec::new()),
             None => Datum::Null,
         },
-        "pg_lsn_mi" => match args {
-            [Datum::Int8(a), Datum::Int8(b)] => {
-                let difference = i128::from(*a as u64) - i128::from(*b as u64);
-                types::io::input(oids::NUMERIC, -1, &difference.to_string(), run.cx.format)?
-            }
-            _ => Datum::Null,
-        },
-        "pg_lsn_pli" => moved(args, 1, run.cx.format)?,
-        "pg_lsn_mii" => moved(args, -1, run.cx.format)?,
-        "pg_jit_available" => Datum::Bool(false),
-        "pg_current_logfile" | "pg_get_statisticsobjdef_expressions" => Datum::Null,
-        "pg_prepared_xact" | "pg_get_multixact_members" | "pg_get_catalog_foreign_keys" => {
+        F::PgJitAvailable => Datum::Bool(false),
+        F::PgCurrentLogfile | F::PgGetStatisticsobjdefExpressions => Datum::Null,
+        F::PgPreparedXact | F::PgGetMultixactMembers | F::PgGetCatalogForeignKeys => {
             Datum::array(oids::RECORD, Vec::new())
         }
-        "pg_extension_config_dump" => {
+        F::PgExtensionConfigDump => {
             config_dump(id, text_at(args, 1), run)?;
             Datum::text("")
         }
-        "pg_extension_update_paths" => {
+        F::PgExtensionUpdatePaths => {
             let row = |[from, to, way]: [Option<String>; 3]| {
                 record(vec![optional(from), optional(to), optional(way)])
             };
             let paths = catalog::system::extensions::update_paths(&text_at(args, 0));
             Datum::array(oids::RECORD, paths.into_iter().map(row).collect())
         }
-        "pg_xact_commit_timestamp"
-        | "pg_xact_commit_timestamp_origin"
-        | "pg_last_committed_xact" => {
+        F::PgXactCommitTimestamp | F::PgXactCommitTimestampOrigin | F::PgLastCommittedXact => {
             return Err(err!(
                 OBJECT_NOT_IN_PREREQUISITE_STATE,
                 "could not get commit timestamp data"
             )
             .hint("Make sure the configuration parameter \"track_commit_timestamp\" is set."));
         }
-        "pg_collation_actual_version" | "pg_database_collation_actual_version" if id == 0 => {
-            Datum::Null
-        }
+        F::PgDatabaseCollationActualVersion if id == 0 => Datum::Null,
         _ => return Ok(None),
     }))
 }
@@ -240,26 +218,6 @@ pub fn item(text: &str, view: &Snapshot) -> Option<AclItem> {
         }
     }
     Some(AclItem { grantee, grantor, privileges, grantable })
-}
-
-/// A position of the log so many bytes further (`sign` 1) or back.
-fn moved(args: &[Datum], sign: i128, format: &types::FormatContext) -> Result<Datum> {
-    let [Datum::Int8(lsn), by] = args else { return Ok(Datum::Null) };
-    let by = types::io::to_text(oids::NUMERIC, by, format)?;
-    if &*by == "NaN" {
-        let words =
-            if sign > 0 { "cannot add NaN to pg_lsn" } else { "cannot subtract NaN from pg_lsn" };
-        return Err(err!(INVALID_PARAMETER_VALUE, "{words}"));
-    }
-    let (whole, fraction) = by.split_once('.').unwrap_or((&by, ""));
-    let up = i128::from(fraction.bytes().next().is_some_and(|digit| digit >= b'5'));
-    let bytes =
-        whole.parse::<i128>().ok().map(|n| if by.starts_with('-') { n - up } else { n + up });
-    let found = bytes.and_then(|n| n.checked_mul(sign)?.checked_add(i128::from(*lsn as u64)));
-    match found.and_then(|n| u64::try_from(n).ok()) {
-        Some(lsn) => Ok(Datum::Int8(lsn as i64)),
-        None => Err(err!(INVALID_PARAMETER_VALUE, "pg_lsn out of range")),
-    }
 }
 
 /// Each right of each grant: grantor, grantee, the right, and whether it may be granted on.

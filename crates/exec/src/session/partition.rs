@@ -2,6 +2,7 @@
 
 use base::{Oid, Result, err};
 use catalog::{PartitionBound, Snapshot, Table};
+use types::func::SessionFunction as F;
 use types::{Datum, FunctionRow, oids};
 
 use super::{int_at, oid_at, text};
@@ -12,43 +13,43 @@ use crate::run::Run;
 /// # Errors
 /// Those of bounds that can't be read; `22023`.
 pub fn call(
-    function: &'static FunctionRow,
+    function: F,
+    row: &'static FunctionRow,
     args: &[Datum],
     run: &mut Run<'_, '_>,
 ) -> Result<Option<Datum>> {
     let view = run.cx.catalog_tx.view();
     let id = oid_at(args, 0);
-    let name = function.name;
-    Ok(Some(match name {
-        "pg_get_partkeydef" => key(&view, id, run),
-        "pg_get_partition_constraintdef" => match view.table(id) {
+    Ok(Some(match function {
+        F::PgGetPartkeydef => key(&view, id, run),
+        F::PgGetPartitionConstraintdef => match view.table(id) {
             Some(table) => {
                 let sql = catalog::partition_text::whole_condition(&view, table)?;
                 sql.map_or(Datum::Null, text)
             }
             None => Datum::Null,
         },
-        "pg_partition_root" => match is_in_hierarchy(&view, id) {
+        F::PgPartitionRoot => match is_in_hierarchy(&view, id) {
             true => Datum::Oid(top(&view, id)),
             false => Datum::Null,
         },
-        "pg_partition_ancestors" => {
+        F::PgPartitionAncestors => {
             let list = match is_in_hierarchy(&view, id) {
                 true => std::iter::once(id).chain(above(&view, id)).map(Datum::Oid).collect(),
                 false => Vec::new(),
             };
             Datum::array(oids::REGCLASS, list)
         }
-        "pg_partition_tree" => {
+        F::PgPartitionTree => {
             let mut rows = Vec::new();
             if is_in_hierarchy(&view, id) {
-                let record = |fields| super::objects::record(function, fields);
+                let record = |fields| super::objects::record(row, fields);
                 tree(&view, id, &record, &mut rows)?;
             }
             Datum::array(oids::RECORD, rows)
         }
-        "pg_maintain_partitions" => Datum::Int8(crate::interval::maintain(id, run)?),
-        "satisfies_hash_partition" => return satisfies(&view, args, run).map(Some),
+        F::PgMaintainPartitions => Datum::Int8(crate::interval::maintain(id, run)?),
+        F::SatisfiesHashPartition => return satisfies(&view, args, run).map(Some),
         _ => return Ok(None),
     }))
 }

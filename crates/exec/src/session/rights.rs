@@ -4,6 +4,7 @@ use base::{Oid, Result, err};
 use catalog::acl::{self, privilege};
 use catalog::object::ids;
 use catalog::{AclItem, AclKind, Rights};
+use types::func::SessionFunction as F;
 use types::{Datum, oids};
 
 use super::{names, oid_at, text, text_at};
@@ -13,11 +14,11 @@ use crate::run::Run;
 ///
 /// # Errors
 /// `42704`, `42P01` and kin for names that name nothing; `22023` for words that are no rights.
-pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
-    Ok(Some(match name {
-        "pg_has_role" => has_role(args, run)?,
-        "row_security_active" | "row_security_active_name" => row_security(args, run)?,
-        "acldefault" => {
+pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
+    Ok(Some(match function {
+        F::PgHasRole => has_role(args, run)?,
+        F::RowSecurityActive => row_security(args, run)?,
+        F::Acldefault => {
             let letter = match args.first() {
                 Some(Datum::Char(c)) => char::from(*c),
                 _ => text_at(args, 0).chars().next().unwrap_or(' '),
@@ -37,7 +38,7 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
             };
             shown(&items, run)
         }
-        "makeaclitem" => {
+        F::Makeaclitem => {
             let words = words(text_at(args, 2))?;
             let bits = words.iter().fold(0, |all, (bit, _)| all | bit);
             let grantable = if args.get(3) == Some(&Datum::Bool(true)) { bits } else { 0 };
@@ -50,11 +51,12 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
             let view = run.cx.catalog_tx.view();
             text(rights_of(run, &view).text(&item))
         }
-        "aclcontains" => match (args.first(), args.get(1)) {
+        F::Aclcontains => match (args.first(), args.get(1)) {
             (Some(Datum::Array(items)), Some(item)) => Datum::Bool(items.items.contains(item)),
             _ => Datum::Null,
         },
-        _ => match name.strip_prefix("has_").and_then(|n| n.strip_suffix("_privilege")) {
+        other => match other.name().strip_prefix("has_").and_then(|n| n.strip_suffix("_privilege"))
+        {
             Some(what) => has_privilege(what, args, run)?,
             None => return Ok(None),
         },

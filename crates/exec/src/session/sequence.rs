@@ -7,6 +7,7 @@ use catalog::Sequence;
 use catalog::acl::privilege;
 use catalog::sequence::Value;
 use catalog::snapshot::Relation;
+use types::func::SessionFunction as F;
 use types::{Datum, oids};
 
 use super::definition::quote_identifier;
@@ -65,32 +66,32 @@ impl SessionSequences {
 }
 
 /// Functions over sequences.
-pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
-    Ok(Some(match name {
-        "nextval" => {
+pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
+    Ok(Some(match function {
+        F::Nextval => {
             let sequence = find(oid_at(args, 0), run)?;
             permit(&sequence, privilege::USAGE | privilege::UPDATE, run)?;
             Datum::Int8(nextval(&sequence, run)?)
         }
-        "currval" => {
+        F::Currval => {
             let sequence = find(oid_at(args, 0), run)?;
             permit(&sequence, privilege::USAGE | privilege::SELECT, run)?;
             Datum::Int8(currval(&sequence, run)?)
         }
-        "lastval" => Datum::Int8(lastval(run)?),
-        "setval" => {
+        F::Lastval => Datum::Int8(lastval(run)?),
+        F::Setval => {
             let is_called = args.get(2) != Some(&Datum::Bool(false));
             let sequence = find(oid_at(args, 0), run)?;
             permit(&sequence, privilege::UPDATE, run)?;
             Datum::Int8(setval(&sequence, int_at(args, 1), is_called, run)?)
         }
-        "pg_sequence_last_value" => {
+        F::PgSequenceLastValue => {
             let sequence = find(oid_at(args, 0), run)?;
             permit(&sequence, privilege::USAGE | privilege::SELECT, run)?;
             let (value, _) = run.cx.engine.catalog.sequences.peek(sequence.rel)?;
             if value.is_called { Datum::Int8(value.last) } else { Datum::Null }
         }
-        "pg_get_serial_sequence" => owned(text_at(args, 0), text_at(args, 1), run)?,
+        F::PgGetSerialSequence => owned(text_at(args, 0), text_at(args, 1), run)?,
         _ => return Ok(None),
     }))
 }

@@ -6,6 +6,7 @@ use base::{Result, err};
 use textsearch::query::TsQuery;
 use textsearch::rewrite::rewrite;
 use textsearch::vector::TsVector;
+use types::func::SessionFunction as F;
 use types::{Datum, FunctionRow, Text, oids};
 
 use super::text_at;
@@ -17,13 +18,14 @@ use crate::spi;
 /// # Errors
 /// The query's.
 pub fn call(
-    function: &'static FunctionRow,
+    function: F,
+    row: &'static FunctionRow,
     args: &[Datum],
     run: &mut Run<'_, '_>,
 ) -> Result<Option<Datum>> {
-    Ok(Some(match (function.name, args) {
-        ("ts_stat", [_]) => statistics(function, text_at(args, 0), 0, run)?,
-        ("ts_stat", [_, _]) => {
+    Ok(Some(match (function, args) {
+        (F::TsStat, [_]) => statistics(row, text_at(args, 0), 0, run)?,
+        (F::TsStat, [_, _]) => {
             let weights = text_at(args, 1).chars().map(|c| match c.to_ascii_uppercase() {
                 'A' => 8,
                 'B' => 4,
@@ -32,9 +34,9 @@ pub fn call(
                 _ => 0,
             });
             let weights = weights.fold(0, |all, one| all | one);
-            statistics(function, text_at(args, 0), weights, run)?
+            statistics(row, text_at(args, 0), weights, run)?
         }
-        ("ts_rewrite", [query, _]) => rewritten(query.as_open(), text_at(args, 1), run)?,
+        (F::TsqueryRewriteQuery, [query, _]) => rewritten(query.as_open(), text_at(args, 1), run)?,
         _ => return Ok(None),
     }))
 }

@@ -1,4 +1,4 @@
-//! What a running statement may ask of its session.
+//! The session's side of [`SessionHooks`]: services for a running statement.
 
 use std::cell::RefCell;
 use std::net::IpAddr;
@@ -16,6 +16,7 @@ use exec::context::{
 use exec::tally::Tally;
 use sched::Interrupt;
 use types::datum::Array;
+use types::func::SessionFunction as F;
 use types::{Datum, FormatContext, oids};
 use wire::password::StoredPassword;
 use wire::response;
@@ -327,26 +328,26 @@ impl SessionHooks for Hooks<'_> {
         self.portals.read(Oid(table))
     }
 
-    fn call(&mut self, name: &str, args: &[Datum], acting: Acting) -> Result<Datum> {
+    fn call(&mut self, function: F, args: &[Datum], acting: Acting) -> Result<Datum> {
         let peer = self.entry.peer;
-        Ok(match name {
-            "set_config" => return self.set_config(args, acting),
-            "current_setting" => {
+        Ok(match function {
+            F::SetConfig => return self.set_config(args, acting),
+            F::CurrentSetting => {
                 let missing_ok = matches!(args.get(1), Some(Datum::Bool(true)));
                 return self.current_setting(text(args.first())?, missing_ok);
             }
-            "pg_flamegraph" => {
+            F::PgFlamegraph => {
                 let request = profile_request(args)?;
                 let folded = request.take_for_statement(self.server)?;
                 Datum::Text(folded.svg(request.kind, request.seconds)?.into())
             }
-            "pg_stacks" => {
+            F::PgStacks => {
                 let folded = profile_request(args)?.take_for_statement(self.server)?;
                 let items: Vec<Datum> = folded.lines().map(|l| Datum::Text(l.into())).collect();
                 let dims = vec![(items.len() as i32, 1)];
                 Datum::Array(Arc::new(Array { element: oids::TEXT, dims, items }))
             }
-            "pg_server_status" => {
+            F::PgServerStatus => {
                 let part = text(args.first())?;
                 let status = crate::http::status(self.server, part).ok_or_else(|| {
                     err!(INVALID_PARAMETER_VALUE, "invalid part of the status: \"{part}\"")
@@ -354,13 +355,13 @@ impl SessionHooks for Hooks<'_> {
                 })?;
                 Datum::Text(status.to_string().into())
             }
-            "current_of" => {
+            F::CurrentOf => {
                 let Some(Datum::Oid(table)) = args.get(1) else { return Ok(Datum::Null) };
                 let (cursor, known) = (text(args.first())?, text(args.get(2))?);
                 return super::cursor::current_of(self.portals, cursor, *table, known);
             }
-            "age" => self.age(args),
-            "pg_autonomous" => {
+            F::XidAge => self.age(args),
+            F::PgAutonomous => {
                 return match args {
                     [Datum::Text(sql), params @ ..] => {
                         self.outer.run(self.settings, acting, self.out, sql, params)
@@ -368,49 +369,48 @@ impl SessionHooks for Hooks<'_> {
                     _ => Ok(Datum::Null),
                 };
             }
-            "pg_export_snapshot" => {
+            F::PgExportSnapshot => {
                 let (exports, pid) = (&self.server.exports, self.entry.pid);
                 Datum::Text(exports.export(self.tx, self.database, pid)?.into())
             }
-            "pg_backend_pid" => Datum::Int4(self.entry.pid),
-            "pg_cancel_backend" => {
+            F::PgBackendPid => Datum::Int4(self.entry.pid),
+            F::PgCancelBackend => {
                 self.signal(pid(args.first())?, Interrupt::Cancel, acting.role)?
             }
-            "pg_terminate_backend" => {
+            F::PgTerminateBackend => {
                 self.signal(pid(args.first())?, Interrupt::Terminate, acting.role)?
             }
-            "pg_reload_conf" => self.reload(),
-            "pg_notify" => {
+            F::PgReloadConf => self.reload(),
+            F::PgNotify => {
                 let (task, database) = (&self.entry.task, self.database);
                 let pending = || Box::new(Pending::new(task, database));
                 let (channel, payload) = (optional(args.first()), optional(args.get(1)));
                 self.notify.get_or_insert_with(pending).notify(channel, payload)?;
                 Datum::Text("".into())
             }
-            "pg_notification_queue_usage" => Datum::Float8(self.server.channels.usage()),
-            "pg_stat_wait_trace" => return views::trace(self.server, args),
-            "pg_stat_wait_reset" | "pg_wait_sampling_reset_profile" => {
+            F::PgNotificationQueueUsage => Datum::Float8(self.server.channels.usage()),
+            F::PgStatWaitTrace => return views::trace(self.server, args),
+            F::PgStatWaitReset | F::PgWaitSamplingResetProfile => {
                 sched::observe::reset_profile();
                 Datum::Text("".into())
             }
-            "pg_postmaster_start_time" | "pg_conf_load_time" => {
-                Datum::Timestamptz(self.server.started)
-            }
-            "pg_blocking_pids" | "pg_safe_snapshot_blocking_pids" => {
-                let pids = blocking::pids(name, self.server, pid(args.first())?);
+            F::PgPostmasterStartTime | F::PgConfLoadTime => Datum::Timestamptz(self.server.started),
+            F::PgBlockingPids | F::PgSafeSnapshotBlockingPids => {
+                let pids = blocking::pids(function.name(), self.server, pid(args.first())?);
                 Datum::array(oids::INT4, pids.into_iter().map(Datum::Int4).collect())
             }
-            "pg_isolation_test_session_is_blocked" => {
+            F::PgIsolationTestSessionIsBlocked => {
                 let by = args.get(1).map(|pids| &pids.as_array().items[..]).unwrap_or_default();
                 Datum::Bool(blocking::is_blocked(self.server, pid(args.first())?, by))
             }
-            "pg_is_in_recovery" => Datum::Bool(false),
-            "inet_client_addr" => address(peer.client),
-            "inet_client_port" => port(peer.client),
-            "inet_server_addr" => address(peer.server),
-            "inet_server_port" => port(peer.server),
-            name => {
-                match views::functions::call(self.server, self.database, self.done, name, args)? {
+            F::PgIsInRecovery => Datum::Bool(false),
+            F::InetClientAddr => address(peer.client),
+            F::InetClientPort => port(peer.client),
+            F::InetServerAddr => address(peer.server),
+            F::InetServerPort => port(peer.server),
+            other => {
+                let (database, name) = (self.database, other.name());
+                match views::functions::call(self.server, database, self.done, name, args)? {
                     Some(value) => value,
                     None => return Err(Error::unsupported(format_args!("function {name}"))),
                 }

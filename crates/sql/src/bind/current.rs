@@ -9,7 +9,7 @@ use catalog::TableKind;
 use catalog::snapshot::Relation;
 use pg_query::{NodeEnum, protobuf as pb};
 use types::Datum;
-use types::func::{Body, FunctionRow, Volatility};
+use types::func::{Body, FunctionRow, SessionFunction, Volatility};
 use types::oids::{OID, REFCURSOR, TEXT, TID};
 
 use crate::expr::Expr;
@@ -31,7 +31,7 @@ pub static CURRENT_OF: FunctionRow = FunctionRow {
     returns_set: false,
     strict: true,
     volatility: Volatility::Stable,
-    body: Body::Session,
+    body: Body::Session(SessionFunction::CurrentOf),
     operator: base::Oid::INVALID,
 };
 

@@ -1,4 +1,4 @@
-//! Where helpers are worth it: a pass over a finished plan puts a Gather between an aggregate and a large sequential
+//! Parallel plans: a pass over a finished plan puts a Gather between an aggregate and a large sequential
 //! scan below it, when everything in between can be computed by several threads at once. Settings and the number of
 //! helpers by the table's size are PostgreSQL's (manual, chapter 15).
 
@@ -167,7 +167,7 @@ fn is_safe(e: &Expr) -> bool {
         Expr::Call { function, .. } => {
             function.volatility == Volatility::Volatile
                 || function.returns_set
-                || matches!(function.body, Body::Session | Body::User | Body::Set(_))
+                || matches!(function.body, Body::Session(_) | Body::User | Body::Set(_))
         }
         // Texts of names and of users' types are looked up.
         Expr::InOutCast { .. } | Expr::Slot(..) | Expr::Subquery(_) | Expr::SessionValue(..) => {

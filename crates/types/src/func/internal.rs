@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::{Oid, Result, err};
 
-use super::{Body, CallTypes, FunctionRow, Volatility};
+use super::{Body, CallTypes, FunctionRow, SessionFunction, Volatility};
 use crate::collation::{Case, Slot};
 use crate::datum::{Array, Datum, Shape};
 use crate::io::FormatContext;
@@ -38,7 +38,7 @@ const fn row(
 pub static NEXT_VALUE: FunctionRow = FunctionRow {
     result: oids::INT8,
     volatility: Volatility::Volatile,
-    ..row(9915, "nextval", true, false, Body::Session)
+    ..row(9915, "nextval", true, false, Body::Session(SessionFunction::NextValue))
 };
 
 /// `(row, template)`: the row's values under the template's column names and type.
@@ -93,7 +93,8 @@ pub static ARRAY_CAST: FunctionRow =
     row(9908, "array_cast", true, false, Body::Typed(|a, t, cx| cast_items(a, t, cx)));
 
 /// `(value, oid of a type)`: the value, once the constraints of the domains in that type are checked.
-pub static DOMAIN_CHECK: FunctionRow = row(9909, "domain_check", false, false, Body::Session);
+pub static DOMAIN_CHECK: FunctionRow =
+    row(9909, "domain_check", false, false, Body::Session(SessionFunction::DomainCheck));
 
 /// `(row, number)`: a field of a row, from 0.
 pub static FIELD: FunctionRow = row(9910, "field", true, false, Body::Scalar(|a, _| Ok(field(a))));

@@ -45,6 +45,7 @@ pub use aggregate::is_ordered_set;
 pub(crate) use int::{division_by_zero, out_of_range};
 pub use like::like_beginning;
 pub(crate) use regex::xquery_regex;
+pub use session::{Family, SessionFunction};
 pub use statistics::stack_arrays;
 pub use table::{
     aggregates, aggregates_named, cast, casts, function, functions, functions_named, operator,
@@ -93,9 +94,9 @@ pub enum Body {
     Typed(TypedBody),
     /// Returns a set: the executor asks for the rows.
     Set(fn(&[Datum], &FormatContext) -> Result<Vec<Datum>>),
-    /// Needs the session, the transaction or the catalog: the executor has the body, found by name
-    /// of the row (`now`, `nextval`, `pg_table_is_visible`, …).
-    Session,
+    /// Needs the session, the transaction or the catalog: the executor or the session has the body, under
+    /// this number.
+    Session(SessionFunction),
     /// A user made it: the catalog has the body, under the row's oid.
     User,
 }
@@ -116,7 +117,7 @@ impl Body {
         match self {
             Body::Scalar(body) => Some(body(args, cx)),
             Body::Typed(body) => Some(body(args, types, cx)),
-            Body::Set(_) | Body::Session | Body::User => None,
+            Body::Set(_) | Body::Session(_) | Body::User => None,
         }
     }
 }

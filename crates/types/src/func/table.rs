@@ -103,9 +103,9 @@ fn function_table() -> &'static Table<FunctionRow> {
 fn function_row(f: &[&'static str], bodies: &HashMap<&str, Body>) -> Option<FunctionRow> {
     let flags = f[3].as_bytes();
     let returns_set = flags[1] == b'r';
-    let body = match bodies.get(f[2]) {
-        Some(body) => *body,
-        None if session::is_session(f[0], f[2], returns_set) => Body::Session,
+    let of_session = || session::of_row(f[0], f[2], returns_set).map(Body::Session);
+    let body = match bodies.get(f[2]).copied().or_else(of_session) {
+        Some(body) => body,
         // Every type's output functions are one.
         None if f[4] == "2275" && !f[5].contains(' ') => Body::Typed(output_function),
         None if f[4] == "17" && f[0].ends_with("send") => Body::Typed(send_function),
