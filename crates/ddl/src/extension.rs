@@ -373,13 +373,16 @@ fn run_script(
     for needed in &extension.requires {
         path.extend(own(&view, *needed).map(|e| e.schema));
     }
-    path.retain(|s| *s != ids::PG_CATALOG || extension.schema == ids::PG_CATALOG);
+    path.retain(|s| *s != ids::PG_CATALOG);
     path.dedup();
-    if !path.contains(&ids::PG_CATALOG) {
-        path.push(ids::PG_CATALOG);
-    }
-    let names: Vec<String> =
-        path.iter().filter_map(|s| view.schema(*s)).map(|s| quote_identifier(&s.name)).collect();
+    // What a script of a superuser's calls must be the server's, whatever users have put into the schema.
+    path.insert(0, ids::PG_CATALOG);
+    let names: Vec<String> = path
+        .iter()
+        .skip(1)
+        .filter_map(|s| view.schema(*s))
+        .map(|s| quote_identifier(&s.name))
+        .collect();
     let settings = [
         ("client_min_messages".to_owned(), "warning".to_owned()),
         ("check_function_bodies".to_owned(), "off".to_owned()),

@@ -10,6 +10,7 @@ mod btree_gin;
 mod citext;
 mod common;
 mod fuzzystrmatch;
+mod hstore;
 mod pg_trgm;
 mod uuid_ossp;
 
@@ -21,6 +22,7 @@ const LIBRARIES: &[&Library] = &[
     &pg_trgm::LIBRARY,
     &btree_gin::LIBRARY,
     &fuzzystrmatch::LIBRARY,
+    &hstore::LIBRARY,
 ];
 
 /// The files of `extensions/`.
