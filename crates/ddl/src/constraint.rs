@@ -522,6 +522,15 @@ fn foreign_key(
     if matches!(parent.kind, catalog::TableKind::View | catalog::TableKind::Materialized) {
         base::bail!(WRONG_OBJECT_TYPE, "referenced relation \"{}\" is not a table", parent.name);
     }
+    if table.is_partitioned() && def.unvalidated && !fresh {
+        return Err(err!(
+            WRONG_OBJECT_TYPE,
+            "cannot add NOT VALID foreign key on partitioned table \"{}\" referencing relation \"{}\"",
+            table.name,
+            parent.name
+        )
+        .detail("This feature is not yet supported on partitioned tables."));
+    }
     check_persistence(&table, &parent)?;
     let mut numbers = Vec::new();
     for name in columns {

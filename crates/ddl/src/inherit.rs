@@ -293,6 +293,17 @@ pub fn add_constraint(
         return Err(refused("constraint must be added to child tables too".to_owned()));
     }
     if only {
+        let table = refresh(cx, id)?;
+        if let ConstraintDefKind::ForeignKey { table: other, .. } = &def.kind
+            && table.is_partitioned()
+        {
+            base::bail!(
+                WRONG_OBJECT_TYPE,
+                "cannot use ONLY for foreign key on partitioned table \"{}\" referencing relation \"{}\"",
+                table.name,
+                other.name
+            );
+        }
         return constraint::add_only(cx, id, def);
     }
     constraint::add(cx, id, def, false)?;

@@ -173,7 +173,10 @@ impl Binder<'_> {
                 let Some(NodeEnum::Constraint(c)) = inner(&cmd.def) else {
                     return Err(err!(SYNTAX_ERROR, "ADD CONSTRAINT without a constraint"));
                 };
-                let def = self.constraint(c, None)?;
+                // A condition is looked at when the table is locked: its errors name no place in the text.
+                let is_check = c.contype == pb::ConstrType::ConstrCheck as i32;
+                let def = self.constraint(c, None);
+                let def = def.map_err(|e| if is_check { e.without_position() } else { e })?;
                 match def {
                     Some(def) => AlterTable::AddConstraint(def),
                     None => return Ok(()),
