@@ -60,6 +60,8 @@ CREATE FUNCTION hstore_to_jsonb(hstore) RETURNS jsonb
     AS 'MODULE_PATHNAME', 'hstore_to_jsonb' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION hstore_to_jsonb_loose(hstore) RETURNS jsonb
     AS 'MODULE_PATHNAME', 'hstore_to_jsonb_loose' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION hstore(record) RETURNS hstore
+    AS 'MODULE_PATHNAME', 'hstore_from_record' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION hstore_to_array(hstore) RETURNS text[]
     AS 'MODULE_PATHNAME', 'hstore_to_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION hstore_to_matrix(hstore) RETURNS text[]
@@ -74,6 +76,8 @@ CREATE FUNCTION svals(hstore) RETURNS SETOF text
     AS 'MODULE_PATHNAME', 'hstore_svals' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION each(hs hstore, OUT key text, OUT value text) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'hstore_each' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION populate_record(anyelement, hstore) RETURNS anyelement
+    AS 'MODULE_PATHNAME', 'hstore_populate_record' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION hstore_eq(hstore, hstore) RETURNS boolean
     AS 'MODULE_PATHNAME', 'hstore_eq' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION hstore_ne(hstore, hstore) RETURNS boolean
@@ -112,6 +116,7 @@ CREATE OPERATOR <@ (FUNCTION = hs_contained, LEFTARG = hstore, RIGHTARG = hstore
 CREATE OPERATOR @> (FUNCTION = hs_contains, LEFTARG = hstore, RIGHTARG = hstore, COMMUTATOR = <@, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 CREATE OPERATOR %% (FUNCTION = hstore_to_array, RIGHTARG = hstore);
 CREATE OPERATOR %# (FUNCTION = hstore_to_matrix, RIGHTARG = hstore);
+CREATE OPERATOR #= (FUNCTION = populate_record, LEFTARG = anyelement, RIGHTARG = hstore);
 CREATE OPERATOR <> (FUNCTION = hstore_ne, LEFTARG = hstore, RIGHTARG = hstore, COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
 CREATE OPERATOR = (FUNCTION = hstore_eq, LEFTARG = hstore, RIGHTARG = hstore, COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES);
 CREATE OPERATOR #># (FUNCTION = hstore_gt, LEFTARG = hstore, RIGHTARG = hstore, COMMUTATOR = #<#, NEGATOR = #<=#, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);

@@ -305,6 +305,71 @@ fn of_arrays(args: &[Datum], ty: Oid) -> Result<Datum> {
     Ok(Hstore::new(ty, names.items.iter().enumerate().map(pair).collect::<Result<_>>()?))
 }
 
+/// The columns of a row, or of its type when it is NULL.
+fn columns(row: &Datum, ty: Oid) -> Result<Arc<types::datum::Shape>> {
+    let own = match row {
+        Datum::Record(record) => Some(record.shape.clone()),
+        _ => None,
+    };
+    types::user::shape(ty)
+        .or(own)
+        .ok_or_else(|| err!(DATATYPE_MISMATCH, "could not determine the row type of the argument"))
+}
+
+fn of_record(row: &Datum, ty: Oid, result: Oid, cx: &FormatContext) -> Result<Datum> {
+    let shape = columns(row, ty)?;
+    let mut pairs = Vec::with_capacity(shape.columns.len());
+    for (n, (name, ty)) in shape.columns.iter().enumerate() {
+        let value = match row {
+            Datum::Record(record) => record.fields.get(n).unwrap_or(&Datum::Null),
+            _ => &Datum::Null,
+        };
+        let mut text = Vec::new();
+        if !value.is_null() {
+            types::io::output(*ty, value, cx, &mut text)?;
+        }
+        let text = (!value.is_null()).then(|| String::from_utf8_lossy(&text).into_owned());
+        pairs.push((name.as_str().to_owned(), text));
+    }
+    Ok(Hstore::new(result, pairs))
+}
+
+/// A row with the values that a set has for its columns.
+fn populated(row: &Datum, ty: Oid, set: &Datum, cx: &FormatContext) -> Result<Datum> {
+    if set.is_null() {
+        return Ok(row.clone());
+    }
+    let set = own(set);
+    if row.is_null() && set.pairs.is_empty() && types::user::shape(ty).is_none() {
+        return Ok(Datum::Null);
+    }
+    if !row.is_null() && set.pairs.is_empty() {
+        return Ok(row.clone());
+    }
+    if types::user::has_domains(ty) {
+        return Err(base::Error::unsupported("populate_record of a row with values of domains"));
+    }
+    let shape = columns(row, ty)?;
+    let typmods = match types::user::get(ty).map(|user| user.kind.clone()) {
+        Some(types::user::UserKind::Composite { typmods, .. }) => typmods,
+        _ => Vec::new(),
+    };
+    let mut fields = Vec::with_capacity(shape.columns.len());
+    for (n, (name, ty)) in shape.columns.iter().enumerate() {
+        let before = match row {
+            Datum::Record(record) => record.fields.get(n).cloned().unwrap_or_default(),
+            _ => Datum::Null,
+        };
+        let typmod = typmods.get(n).copied().unwrap_or(-1);
+        fields.push(match set.find(name.as_str()) {
+            None => before,
+            Some((_, None)) => Datum::Null,
+            Some((_, Some(text))) => types::io::input(*ty, typmod, text, cx)?,
+        });
+    }
+    Ok(Datum::record(shape, fields))
+}
+
 /// All pairs but some.
 fn without(value: &Hstore, gone: impl Fn(&Pair) -> bool) -> Datum {
     Hstore::new(value.ty, value.pairs.iter().filter(|p| !gone(p)).cloned().collect())
@@ -491,6 +556,20 @@ fn bodies() -> Bodies {
         ),
         ("hstore_from_arrays", Body::Typed(|a, types, _| of_arrays(a, types.result))),
         ("hstore_from_array", Body::Typed(|a, types, _| of_array(a[0].as_array(), types.result))),
+        (
+            "hstore_from_record",
+            Body::Typed(|a, types, cx| {
+                let ty = types.args.first().copied().unwrap_or(Oid::INVALID);
+                of_record(&a[0], ty, types.result, cx)
+            }),
+        ),
+        (
+            "hstore_populate_record",
+            Body::Typed(|a, types, cx| {
+                let ty = types.args.first().copied().unwrap_or(Oid::INVALID);
+                populated(&a[0], ty, &a[1], cx)
+            }),
+        ),
         ("hstore_to_json", Body::Scalar(|a, _| Ok(Datum::text(&json(own(&a[0]), false))))),
         ("hstore_to_json_loose", Body::Scalar(|a, _| Ok(Datum::text(&json(own(&a[0]), true))))),
         ("hstore_to_jsonb", Body::Scalar(|a, cx| jsonb(&a[0], false, cx))),
