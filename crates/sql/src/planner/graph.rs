@@ -7,6 +7,8 @@ use crate::logical::{Col, Rel};
 use crate::plan::JoinKind;
 use crate::walk;
 
+use super::outer::SemiJoin;
+
 /// Inner joins taken apart.
 #[derive(Clone, Default)]
 pub(crate) struct Graph {
@@ -14,6 +16,8 @@ pub(crate) struct Graph {
     pub leaves: Vec<Rel>,
     /// All conditions.
     pub conditions: Vec<Expr>,
+    /// Tests that come after the joins.
+    pub anti: Vec<SemiJoin>,
     /// Computed columns of subqueries that were merged into this one.
     pub pulled: Vec<(Col, Expr)>,
 }

@@ -78,6 +78,11 @@ impl Planner<'_> {
         let mut graph = Graph::default();
         graph.add(rel)?;
         self.simplify(&mut graph)?;
+        let mut used = need.clone();
+        let merged = graph.pulled.iter().filter(|(c, _)| need.contains(*c));
+        merged.for_each(|(_, e)| used.add(&Cols::of(e)));
+        self.remove_joins(&mut graph, &used)?;
+        graph.anti = self.take_anti_joins(&mut graph, &used)?;
         // What was merged is computed above the joins.
         let pulled: Vec<(Col, Expr)> =
             graph.pulled.iter().filter(|(c, _)| need.contains(*c)).cloned().collect();
@@ -131,7 +136,8 @@ impl Planner<'_> {
         }
         let conditions = std::mem::take(&mut graph.conditions);
         graph.conditions = conditions.into_iter().map(|e| self.with_pattern(e)).collect();
-        let semi = self.take_semi_joins(&mut graph)?;
+        let mut semi = self.take_semi_joins(&mut graph)?;
+        semi.append(&mut graph.anti);
         let semi = self.semi_as_inner(&mut graph, semi);
         if !semi.is_empty() {
             // Subqueries that are run for each row wait until the joins have left few rows.

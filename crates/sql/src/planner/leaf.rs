@@ -156,6 +156,12 @@ impl Planner<'_> {
                 let rel = Rel::Aggregate { input, groups, aggs, plain: false, sets: None };
                 self.filter_above(rel, above, need, required)
             }
+            Rel::Window { .. } | Rel::Distinct { .. } | Rel::Sort { .. } | Rel::SetOp { .. }
+                if !conditions.is_empty() =>
+            {
+                let (rel, above) = self.sunk(rel, conditions);
+                self.filter_above(rel, above, need, required)
+            }
             Rel::Cte { index, cols, .. } => {
                 let phys = self.cte(index, cols)?;
                 let share = self.selectivity(None, &conditions);
@@ -164,6 +170,43 @@ impl Planner<'_> {
             }
             other => self.filter_above(other, conditions, need, required),
         }
+    }
+
+    /// Lets conditions sink through an operator as far as they keep or drop whole groups of what it looks at
+    /// together; and those that stay above.
+    fn sunk(&self, mut rel: Rel, conditions: Vec<Expr>) -> (Rel, Vec<Expr>) {
+        let output = Cols::output(&rel);
+        let known: Cols = match &rel {
+            Rel::Window { partition, .. } => partition.iter().filter_map(plain).collect(),
+            Rel::Distinct { keys, .. } => keys.iter().filter_map(plain).collect(),
+            _ => output.clone(),
+        };
+        let (below, above) = sinking(conditions, &output, &known);
+        if below.is_empty() {
+            return (rel, above);
+        }
+        let filtered = |rel: &mut Rel, conditions: Vec<Expr>| {
+            let input = std::mem::replace(rel, Rel::Nothing);
+            *rel = crate::bind::select::filter(input, conditions);
+        };
+        match &mut rel {
+            Rel::Window { input, .. } | Rel::Distinct { input, .. } | Rel::Sort { input, .. } => {
+                filtered(input, below);
+            }
+            Rel::SetOp { left, right, cols, .. } => {
+                for input in [left, right] {
+                    let of_input = |col: Col| {
+                        let at = cols.iter().position(|c| *c == col)?;
+                        Some(self.column(input.cols[at]))
+                    };
+                    let list = below.iter().map(|e| walk::substitute(e.clone(), &of_input));
+                    let list = list.collect();
+                    filtered(&mut input.rel, list);
+                }
+            }
+            _ => {}
+        }
+        (rel, above)
     }
 
     pub(super) fn filter_above(
@@ -219,6 +262,25 @@ impl Planner<'_> {
         let node = Node::SystemScan { table, columns, equal, filter };
         Ok(PhysicalPlan { plan: Plan { node, estimate }, cols, order: Vec::new() })
     }
+}
+
+/// The column that an expression is.
+fn plain(e: &Expr) -> Option<Col> {
+    match e {
+        Expr::Column(col, _) => Some(*col),
+        _ => None,
+    }
+}
+
+/// Conditions that are about these ones of a relation's columns alone, and the others.
+fn sinking(conditions: Vec<Expr>, output: &Cols, cols: &Cols) -> (Vec<Expr>, Vec<Expr>) {
+    conditions.into_iter().partition(|e| {
+        let used = Cols::of(e);
+        used.intersects(cols)
+            && used.iter().all(|c| cols.contains(c) || !output.contains(c))
+            && !walk::is_volatile(e)
+            && !walk::has_subquery(e)
+    })
 }
 
 /// `a.x = b.y` and `a.x = 5` imply `b.y = 5`, which an index of `b` may use.

@@ -18,6 +18,7 @@ use super::join::split_equi;
 use super::leaf::{carried_over, equal_columns};
 use super::memoize::with_run_cost;
 use super::merge::{Side, one_table};
+use super::reduce::reduced_full;
 use super::scan::Path;
 use super::{PhysicalPlan, Planner, RequiredProperties, filtered};
 
@@ -51,6 +52,13 @@ impl LookedUp {
         }
         let part = partners * 2.0 / (self.path.estimate.rows + 1.0) + (1.0 - partners);
         left.total + (all - left.total) * part.min(1.0)
+    }
+}
+
+impl SemiJoin {
+    /// Rows without a partner.
+    pub fn anti(right: Rel, on: Vec<Expr>) -> SemiJoin {
+        SemiJoin { kind: JoinKind::Anti, right, on, column: None }
     }
 }
 
@@ -126,13 +134,17 @@ impl Planner<'_> {
                 Rel::Join { kind: JoinKind::Left, right, .. } => {
                     Cols::output(right).intersects(&not_null)
                 }
+                Rel::Join { kind: JoinKind::Full, .. } => Cols::output(leaf).intersects(&not_null),
                 _ => false,
             });
             let Some(at) = found else { return Ok(()) };
-            let Rel::Join { left, right, on, .. } = graph.leaves.remove(at) else {
-                return Ok(());
-            };
-            graph.add_late(Rel::Join { kind: JoinKind::Inner, left, right, on })?;
+            match reduced_full(graph.leaves.remove(at), &not_null) {
+                Ok(reduced) => graph.add_late(reduced)?,
+                Err(Rel::Join { left, right, on, .. }) => {
+                    graph.add_late(Rel::Join { kind: JoinKind::Inner, left, right, on })?;
+                }
+                Err(_) => return Ok(()),
+            }
         }
     }
 
