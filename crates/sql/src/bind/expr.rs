@@ -619,6 +619,10 @@ impl Binder<'_> {
                 {
                     (arg, count) = (inner.args.first(), count + 1);
                 }
+                // What walks over the tree elsewhere is no loop.
+                if self.depth + count >= super::depth_max() {
+                    return Err(crate::parse::too_complex());
+                }
                 let Some(arg) = arg else {
                     return Err(err!(SYNTAX_ERROR, "NOT needs an argument"));
                 };
@@ -879,6 +883,10 @@ impl Binder<'_> {
         while let Some(NodeEnum::CollateClause(before)) = inner(arg) {
             clauses.push(before);
             arg = &before.arg;
+        }
+        // What walks over the tree elsewhere is no loop.
+        if self.depth + clauses.len() >= super::depth_max() {
+            return Err(crate::parse::too_complex());
         }
         let arg = self.expr_box(scope, arg)?;
         let ty = arg.ty();
