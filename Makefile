@@ -18,7 +18,7 @@ run:
 	exec target/release/threadgres serve $(ALLOW_ROOT) -D $(DATA) -h 127.0.0.1 -p $(PORT) -c http_port=$(HTTP_PORT)
 
 test:
-	@scripts/need build clients browser isolation
+	@scripts/need build clients browser isolation tools
 	cargo xtask tidy
 	cargo test --workspace
 	@$(MAKE) --no-print-directory loom shuttle
@@ -58,10 +58,11 @@ compatibility:
 	@scripts/need build clients
 	cargo test -p threadgres --test compatibility -- --ignored --nocapture
 
-# Small applications with the real drivers: psycopg, SQLAlchemy with Alembic, node-postgres, pgx, JDBC.
-# Needs the registries of pip, npm, Go and Maven. Some of them: make clients CLIENTS="psycopg pgx"
+# Small applications with the real drivers (psycopg, SQLAlchemy with Alembic, node-postgres, pgx, JDBC), and the programs
+# that look at catalogs or watch a server (ActiveRecord, Sequelize, TypeORM, drizzle-kit, PostGraphile, pgAdmin's queries,
+# pg_activity, check_postgres, the Prometheus exporter, PostgreSQL's own tools): tests/clients/run. Needs the registries of pip, npm, Go and Maven. Some of them: make clients CLIENTS="psycopg pgx"
 clients:
-	@scripts/need build drivers
+	@scripts/need build clients drivers tools
 	$(RELEASE) build --release --quiet -p threadgres
 	tests/clients/run $(CLIENTS)
 

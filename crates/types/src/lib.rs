@@ -13,6 +13,7 @@ pub mod collation;
 pub mod cross;
 pub mod datetime;
 pub mod datum;
+pub mod encodings;
 pub mod extension;
 pub mod func;
 pub mod gin;

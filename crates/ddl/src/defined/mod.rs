@@ -449,72 +449,6 @@ pub fn give(mut object: Defined, to: u32, cx: &mut ExecContext<'_>) -> Result<()
     put(cx, object)
 }
 
-/// Encodings by their names, as `pg_encoding_to_char` numbers them.
-fn encoding(name: &str) -> Option<i32> {
-    let plain = |s: &str| {
-        let kept = s.chars().filter(char::is_ascii_alphanumeric);
-        kept.map(|c| c.to_ascii_uppercase()).collect::<String>()
-    };
-    let wanted = plain(name);
-    let alias = match wanted.as_str() {
-        "UNICODE" => "UTF8",
-        "ISO88591" => "LATIN1",
-        "ISO88592" => "LATIN2",
-        "ISO885915" => "LATIN9",
-        "WINDOWS1251" => "WIN1251",
-        "WINDOWS1252" => "WIN1252",
-        "KOI8" => "KOI8R",
-        other => other,
-    };
-    ENCODINGS.iter().position(|n| plain(n) == alias).map(|n| n as i32)
-}
-
-/// PostgreSQL's encodings, in the order of their numbers.
-const ENCODINGS: [&str; 42] = [
-    "SQL_ASCII",
-    "EUC_JP",
-    "EUC_CN",
-    "EUC_KR",
-    "EUC_TW",
-    "EUC_JIS_2004",
-    "UTF8",
-    "MULE_INTERNAL",
-    "LATIN1",
-    "LATIN2",
-    "LATIN3",
-    "LATIN4",
-    "LATIN5",
-    "LATIN6",
-    "LATIN7",
-    "LATIN8",
-    "LATIN9",
-    "LATIN10",
-    "WIN1256",
-    "WIN1258",
-    "WIN866",
-    "WIN874",
-    "KOI8R",
-    "WIN1251",
-    "WIN1252",
-    "ISO_8859_5",
-    "ISO_8859_6",
-    "ISO_8859_7",
-    "ISO_8859_8",
-    "WIN1250",
-    "WIN1253",
-    "WIN1254",
-    "WIN1255",
-    "WIN1257",
-    "KOI8U",
-    "SJIS",
-    "BIG5",
-    "GBK",
-    "UHC",
-    "GB18030",
-    "JOHAB",
-    "SHIFT_JIS_2004",
-];
-
 fn create_conversion(
     name: &Name,
     (from, to): (&str, &str),
@@ -524,7 +458,7 @@ fn create_conversion(
 ) -> Result<()> {
     let schema = place(cx, name, "conversion")?;
     let number = |side: &str, name: &str| {
-        encoding(name)
+        types::encodings::number(name)
             .ok_or_else(|| err!(UNDEFINED_OBJECT, "{side} encoding \"{name}\" does not exist"))
     };
     let (from_id, to_id) = (number("source", from)?, number("destination", to)?);

@@ -2,6 +2,7 @@
 
 mod clock;
 mod definition;
+mod files;
 pub mod large_object;
 mod locks;
 mod names;
@@ -76,6 +77,7 @@ pub fn call(
         Family::Sequence => sequence::call(function, args, run)?,
         Family::LargeObject => large_object::call(function, args, run)?,
         Family::Objects => objects::call(function, row, args, run)?,
+        Family::Files => files::call(function, row, args, run)?,
         Family::Partition => partition::call(function, row, args, run)?,
         Family::Definition => definition::call(function, args, run)?,
         Family::Names => names::call(function, args, run)?,
@@ -165,6 +167,12 @@ fn plain(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Da
         }
         F::TxidCurrentIfAssigned | F::PgCurrentXactIdIfAssigned => {
             cx.tx.top_xid().map_or(Datum::Null, |x| Datum::Int8(x.0 as i64))
+        }
+        F::PgEncodingToChar => {
+            text(types::encodings::of_number(int_at(args, 0) as i32).map_or("", |e| e.0))
+        }
+        F::PgCharToEncoding => {
+            Datum::Int4(types::encodings::number(text_at(args, 0)).unwrap_or(-1))
         }
         F::PgCurrentWalLsn | F::PgCurrentWalInsertLsn => {
             Datum::Int8(cx.engine.storage.wal.insert_position().0 as i64)

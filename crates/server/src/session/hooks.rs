@@ -361,6 +361,7 @@ impl SessionHooks for Hooks<'_> {
                 return super::cursor::current_of(self.portals, cursor, *table, known);
             }
             F::XidAge => self.age(args),
+            F::PgCatalogXmin => Datum::Oid(self.server.engine.txn.next_xid().0 as u32),
             F::PgAutonomous => {
                 return match args {
                     [Datum::Text(sql), params @ ..] => {

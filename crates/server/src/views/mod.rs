@@ -83,6 +83,11 @@ pub fn rows(server: &Server, database: u32, view: &str) -> Vec<Vec<Datum>> {
         "pg_statio_all_tables" => tables::table_pages(server, database, "pg_statio_all_tables"),
         "pg_statio_sys_tables" => tables::table_pages(server, database, "pg_statio_sys_tables"),
         "pg_statio_user_tables" => tables::table_pages(server, database, "pg_statio_user_tables"),
+        "pg_statio_all_sequences" => tables::sequences(server, database, "pg_statio_all_sequences"),
+        "pg_statio_sys_sequences" => tables::sequences(server, database, "pg_statio_sys_sequences"),
+        "pg_statio_user_sequences" => {
+            tables::sequences(server, database, "pg_statio_user_sequences")
+        }
         "pg_statio_all_indexes" => tables::indexes(server, database, "pg_statio_all_indexes"),
         "pg_statio_sys_indexes" => tables::indexes(server, database, "pg_statio_sys_indexes"),
         "pg_statio_user_indexes" => tables::indexes(server, database, "pg_statio_user_indexes"),

@@ -166,6 +166,26 @@ pub(super) fn table_pages(server: &Server, database: u32, view: &'static str) ->
     table_lines(&catalog, Scope::of(view)).iter().map(line).collect()
 }
 
+/// `pg_statio_*_sequences`.
+pub(super) fn sequences(server: &Server, database: u32, view: &'static str) -> Vec<Vec<Datum>> {
+    if !Scope::of(view).user {
+        return Vec::new();
+    }
+    let stats = stats_of(server, database);
+    let catalog = super::catalog_of(server, database);
+    let line = |s: &std::sync::Arc<catalog::object::Sequence>| {
+        let own = counts(&stats, s.oid);
+        row(PG_CATALOG, view)
+            .set("relid", Datum::Oid(s.oid))
+            .set("schemaname", catalog.schema(s.schema).map_or("", |schema| schema.name.as_str()))
+            .set("relname", s.name.as_str())
+            .set("blks_read", own.blocks_read)
+            .set("blks_hit", own.blocks_hit)
+            .done()
+    };
+    catalog.sequences().map(line).collect()
+}
+
 /// `pg_stat_*_indexes` and `pg_statio_*_indexes`.
 pub(super) fn indexes(server: &Server, database: u32, view: &'static str) -> Vec<Vec<Datum>> {
     let stats = stats_of(server, database);

@@ -259,6 +259,12 @@ impl Binder<'_> {
             return Ok(None);
         }
         let Some(method) = pathway(from, to, context) else { return Ok(None) };
+        let vector = matches!(base_of(from), INT2VECTOR | OIDVECTOR);
+        if vector && method == CastMethod::InOut && element_of(to) != Oid::INVALID {
+            // A vector's text is no array's.
+            let array = relabel(expr, array_of(element_of(from)));
+            return self.coerce(array, to, context, position);
+        }
         Ok(Some(self.apply(expr, to, method, context, position)?))
     }
 
@@ -647,7 +653,7 @@ fn item_cast(from: Oid, to: Oid, context: CastContext) -> Option<Oid> {
     }
 }
 
-fn relabel(expr: Expr, to: Oid) -> Expr {
+pub(super) fn relabel(expr: Expr, to: Oid) -> Expr {
     match expr {
         Expr::Const(value, _) => Expr::Const(types::open::relabel(value, to), to),
         Expr::Relabel(inner, _) if inner.ty() == to => *inner,

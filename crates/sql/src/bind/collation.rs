@@ -359,6 +359,10 @@ impl Binder<'_> {
         ty: Oid,
         position: u32,
     ) -> Result<Expr> {
+        let args = match self.unfolded {
+            true => args,
+            false => self.shown_arguments(function, args)?,
+        };
         if !self.collating || self.unfolded {
             return Ok(self.call(function, args, ty, position));
         }

@@ -11,7 +11,7 @@ use crate::window::{WINDOW_FUNCTIONS, WindowRow};
 
 use super::coerce::{
     ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY, ANYENUM, ANYNONARRAY, array_of,
-    element_of, is_polymorphic, pathway,
+    base_of, element_of, is_polymorphic, pathway,
 };
 use super::overload::{Candidate, Choice, choose};
 use super::{Binder, Scope, ast};
@@ -33,6 +33,9 @@ pub(crate) enum Callee {
     /// An aggregate that a user made.
     OwnAggregate(&'static FunctionRow),
 }
+
+/// `||` of a text and anything, `concat`, `concat_ws`, `format`, `quote_literal` and `quote_nullable`.
+const SHOWS_ANY: [u32; 7] = [2003, 2004, 3058, 3059, 3539, 1285, 1290];
 
 /// `pg_autonomous(text, VARIADIC "any")`.
 const PG_AUTONOMOUS: Oid = Oid(9303);
@@ -268,9 +271,40 @@ impl Binder<'_> {
         }
         let signature = Signature { declared: row.args, result: row.result };
         let (mut args, ty) = self.fit(&signature, args, position)?;
+        if let Some(last) = args.pop() {
+            let array = match base_of(last.ty()) {
+                INT2VECTOR | OIDVECTOR => array_of(element_of(last.ty())),
+                ty => ty,
+            };
+            args.push(super::coerce::relabel(last, array));
+        }
+        let mut args = self.shown_arguments(row, args)?;
         args.push(Expr::Const(Datum::Oid(row.oid.0), OID));
         let function = &types::func::internal::VARIADIC_CALL;
         Ok(Expr::Call { function, args: args.into(), ty, position })
+    }
+
+    /// The arguments of a function that shows values of any type as text: those whose text hangs on
+    /// more than their form (`regclass`, `pg_lsn`, …) become text before the call.
+    pub(super) fn shown_arguments(
+        &mut self,
+        row: &'static FunctionRow,
+        mut args: Vec<Expr>,
+    ) -> Result<Vec<Expr>> {
+        if !SHOWS_ANY.contains(&row.oid.0) {
+            return Ok(args);
+        }
+        for arg in &mut args {
+            let ty = arg.ty();
+            let to = match element_of(ty) {
+                _ if !types::io::shows_by_form(base_of(ty)) => TEXT,
+                element if !types::io::shows_by_form(base_of(element)) => array_of(TEXT),
+                _ => continue,
+            };
+            let value = std::mem::replace(arg, Expr::Const(Datum::Null, TEXT));
+            *arg = self.explicit_cast(value, to, -1, 0, 0)?;
+        }
+        Ok(args)
     }
 
     /// A call of a row, with arguments not yet cast.

@@ -308,7 +308,9 @@ impl Binder<'_> {
             let oid = types::Datum::Oid(item.oid);
             return Some(Expr::Const(oid, types::oids::OID));
         }
-        let table = item.table.as_ref()?;
+        let Some(table) = item.table.as_ref() else {
+            return catalog_column(item.oid, name);
+        };
         let (column, _, _) = crate::logical::SYSTEM_COLUMNS
             .iter()
             .find(|c| c.1 == name && c.0 != crate::plan::ScanColumn::Root)?;
@@ -438,5 +440,27 @@ impl Binder<'_> {
         let full = schema.map_or_else(|| table.to_owned(), |s| format!("{s}.{table}"));
         err!(UNDEFINED_TABLE, "missing FROM-clause entry for table \"{full}\"")
             .at(self.at(location))
+    }
+}
+
+/// A system column of one of the catalog's own tables, whose rows are computed: they look as if a
+/// transaction that just ended had written them, so that who keeps an `xmin` reads them anew.
+fn catalog_column(oid: u32, name: &str) -> Option<Expr> {
+    use types::{Datum, oids};
+    let table = catalog::system::by_oid(base::Oid(oid))?;
+    if table.is_view || table.name.ends_with("()") {
+        return None;
+    }
+    let none = |ty| Some(Expr::Const(Datum::Oid(0), ty));
+    match name {
+        "ctid" => Some(Expr::Const(Datum::Tid(base::TupleId { block: 0, offset: 1 }), oids::TID)),
+        "xmin" => Some(Expr::Call {
+            function: &types::func::internal::CATALOG_XMIN,
+            args: Box::default(),
+            ty: oids::XID,
+            position: 0,
+        }),
+        "xmax" | "cmin" | "cmax" => none(oids::XID),
+        _ => None,
     }
 }

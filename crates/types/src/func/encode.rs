@@ -5,7 +5,8 @@ use base::{Result, err};
 
 use super::{NamedBody, S};
 use crate::bulk::{self, Pace};
-use crate::datum::{Datum, Numeric, Text};
+use crate::datum::{Datum, Numeric};
+use crate::encodings;
 use crate::io;
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -291,37 +292,15 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         ("pg_num_nonnulls", S(|a, _| Ok((a.len() as i32 - nulls(a)).into()))),
         (
             "PG_encoding_to_char",
-            S(|a, _| {
-                Ok(Datum::Text(Text::from(match a[0].as_int4() {
-                    0 => "SQL_ASCII",
-                    6 => "UTF8",
-                    8 => "LATIN1",
-                    _ => "",
-                })))
-            }),
+            S(|a, _| Ok(Datum::text(encodings::of_number(a[0].as_int4()).map_or("", |e| e.0)))),
         ),
         (
             "PG_char_to_encoding",
-            S(|a, _| {
-                Ok(match a[0].as_str().to_ascii_lowercase().as_str() {
-                    "utf8" | "utf-8" | "unicode" => 6,
-                    "sql_ascii" => 0,
-                    "latin1" | "iso88591" => 8,
-                    _ => -1,
-                }
-                .into())
-            }),
+            S(|a, _| Ok(encodings::number(a[0].as_str()).unwrap_or(-1).into())),
         ),
         (
             "pg_encoding_max_length_sql",
-            S(|a, _| {
-                Ok(match a[0].as_int4() {
-                    6 => Some(4),
-                    0 | 8 => Some(1),
-                    _ => None,
-                }
-                .into())
-            }),
+            S(|a, _| Ok(encodings::of_number(a[0].as_int4()).map(|e| e.1).into())),
         ),
     ]
 }

@@ -41,6 +41,13 @@ pub static NEXT_VALUE: FunctionRow = FunctionRow {
     ..row(9915, "nextval", true, false, Body::Session(SessionFunction::NextValue))
 };
 
+/// `()`: the transaction that wrote what the catalog shows, for `xmin` of its tables.
+pub static CATALOG_XMIN: FunctionRow = FunctionRow {
+    result: oids::XID,
+    volatility: Volatility::Stable,
+    ..row(9951, "pg_catalog_xmin", true, false, Body::Session(SessionFunction::PgCatalogXmin))
+};
+
 /// `(row, template)`: the row's values under the template's column names and type.
 pub static SHAPED_ROW: FunctionRow =
     row(9901, "row", true, false, Body::Scalar(|a, _| Ok(shaped(a))));

@@ -140,6 +140,19 @@ session_functions! {
         PgXactCommitTimestamp "pg_xact_commit_timestamp",
         PgXactCommitTimestampOrigin "pg_xact_commit_timestamp_origin",
     }
+    /// Files of the server.
+    Files {
+        PgLsArchiveStatusdir "pg_ls_archive_statusdir",
+        PgLsDir "pg_ls_dir",
+        PgLsLogdir "pg_ls_logdir",
+        PgLsLogicalmapdir "pg_ls_logicalmapdir",
+        PgLsLogicalsnapdir "pg_ls_logicalsnapdir",
+        PgLsTmpdir "pg_ls_tmpdir",
+        PgReadBinaryFile "pg_read_binary_file",
+        PgReadFile "pg_read_file",
+        PgReadFileOld "pg_read_file_old",
+        PgStatFile "pg_stat_file",
+    }
     /// Partitions.
     Partition {
         PgGetPartitionConstraintdef "pg_get_partition_constraintdef",
@@ -247,6 +260,7 @@ session_functions! {
         CurrentSchemas "current_schemas",
         CurrentUser "current_user",
         Getdatabaseencoding "getdatabaseencoding",
+        PgCharToEncoding "pg_char_to_encoding",
         PgClientEncoding "pg_client_encoding",
         PgColumnSize "pg_column_size",
         PgCurrentWalFlushLsn "pg_current_wal_flush_lsn",
@@ -254,6 +268,7 @@ session_functions! {
         PgCurrentWalLsn "pg_current_wal_lsn",
         PgCurrentXactId "pg_current_xact_id",
         PgCurrentXactIdIfAssigned "pg_current_xact_id_if_assigned",
+        PgEncodingToChar "pg_encoding_to_char",
         PgIsInRecovery "pg_is_in_recovery",
         PgIsOtherTempSchema "pg_is_other_temp_schema",
         PgMyTempSchema "pg_my_temp_schema",
@@ -279,6 +294,7 @@ session_functions! {
         PgBackendPid "pg_backend_pid",
         PgBlockingPids "pg_blocking_pids",
         PgCancelBackend "pg_cancel_backend",
+        PgCatalogXmin "pg_catalog_xmin",
         PgConfLoadTime "pg_conf_load_time",
         PgExportSnapshot "pg_export_snapshot",
         PgFlamegraph "pg_flamegraph",
@@ -438,6 +454,12 @@ const SETS: &[SessionFunction] = &[
     SessionFunction::PgGetMultixactMembers,
     SessionFunction::PgListeningChannels,
     SessionFunction::PgLockStatus,
+    SessionFunction::PgLsArchiveStatusdir,
+    SessionFunction::PgLsDir,
+    SessionFunction::PgLsLogdir,
+    SessionFunction::PgLsLogicalmapdir,
+    SessionFunction::PgLsLogicalsnapdir,
+    SessionFunction::PgLsTmpdir,
     SessionFunction::PgPartitionAncestors,
     SessionFunction::PgPartitionTree,
     SessionFunction::PgPreparedXact,

@@ -268,6 +268,13 @@ fn user_input(ty: &UserType, typmod: i32, text: &str, cx: &FormatContext) -> Res
 
 /// Appends a non-NULL value's text.
 pub fn output(ty: Oid, value: &Datum, cx: &FormatContext, out: &mut Vec<u8>) -> Result<()> {
+    let ty = match value {
+        // Their text hangs on the type, which may be a domain.
+        Datum::Int8(_) | Datum::Oid(_) | Datum::Array(_) if user::is_user(ty) => {
+            user::base_type(ty, -1).0
+        }
+        _ => ty,
+    };
     match value {
         Datum::Null => return Err(base::Error::internal("NULL has no text form")),
         Datum::Bool(b) => out.push(if *b { b't' } else { b'f' }),
@@ -385,6 +392,12 @@ pub fn natural_type(value: &Datum) -> Oid {
         Datum::Enum(ty, _) => *ty,
         Datum::Open(v) => v.0.ty(),
     }
+}
+
+/// Whether values of the type have the text of [`natural_type`]: not `regclass` and kin, which are
+/// oids by their form, nor others whose form another type has.
+pub fn shows_by_form(ty: Oid) -> bool {
+    !is_reg(ty) && !matches!(ty, oids::XID8 | oids::PG_LSN | oids::INT2VECTOR | oids::OIDVECTOR)
 }
 
 /// Whether the type is one of `regclass` and kin.

@@ -76,9 +76,7 @@ pub fn write_datum(
     out: &mut Vec<u8>,
 ) -> Result<()> {
     match value {
-        Datum::Array(a) if ty != oids::INT2VECTOR && ty != oids::OIDVECTOR => {
-            write_array(a, pretty, cx, out)
-        }
+        Datum::Array(a) => write_array(a, pretty, cx, out),
         Datum::Record(r) => write_record(r, pretty, cx, out),
         _ => {
             match form(ty, value, cx)? {
@@ -149,7 +147,7 @@ fn write_record(r: &Record, pretty: bool, cx: &FormatContext, out: &mut Vec<u8>)
 pub fn from_datum(ty: Oid, value: &Datum, cx: &FormatContext) -> Result<Json> {
     match value {
         Datum::Jsonb(j) => Ok((**j).clone()),
-        Datum::Array(a) if ty != oids::INT2VECTOR && ty != oids::OIDVECTOR => {
+        Datum::Array(a) => {
             let mut items = a.items.iter();
             from_level(a.element, &a.dims, &mut items, cx)
         }
