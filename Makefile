@@ -18,7 +18,7 @@ run:
 	exec target/release/threadgres serve $(ALLOW_ROOT) -D $(DATA) -h 127.0.0.1 -p $(PORT) -c http_port=$(HTTP_PORT)
 
 test:
-	@scripts/need build clients browser isolation tools
+	@scripts/need build clients browser isolation
 	cargo xtask tidy
 	cargo test --workspace
 	@$(MAKE) --no-print-directory loom shuttle
