@@ -24,7 +24,9 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use base::{Error, Lsn, Result, WaitEvent, err};
 use sched::io_wait;
@@ -43,6 +45,8 @@ const LISTED: u32 = 3;
 const OLDEST: u32 = 2;
 const CONTROL: &str = "threadgres.control";
 const LOCK: &str = "threadgres.lock";
+/// A process that has taken a directory writes its number into the file at once.
+const SIGNED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The control file's content.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -315,12 +319,14 @@ impl DirLock {
             .hint("Stop that server first, or name another directory."))
     }
 
-    /// Writes this process's number into the file.
+    /// Writes this process's number into the file. Readers look at its first line, which is never half there: the number
+    /// of a server before, or this one's.
     pub(crate) fn sign(&self, dir: &Path) -> Result<()> {
-        let Some(mut file) = self.file.as_ref() else { return Ok(()) };
+        let Some(file) = self.file.as_ref() else { return Ok(()) };
         let doing = |e: io::Error| Error::io(format!("lock \"{}\"", dir.join(LOCK).display()), &e);
-        file.set_len(0).map_err(doing)?;
-        file.write_all(format!("{}\n", std::process::id()).as_bytes()).map_err(doing)
+        let line = format!("{}\n", std::process::id());
+        file.write_all_at(line.as_bytes(), 0).map_err(doing)?;
+        file.set_len(line.len() as u64).map_err(doing)
     }
 
     /// Takes the directory to look at it: no server may have it, and nothing is written.
@@ -340,8 +346,30 @@ impl DirLock {
         Ok(DirLock { file: Some(file) })
     }
 
-    /// The process that has the directory open, if any.
+    /// The process that has the directory open, if any. One that has only just taken it may not have signed yet: the
+    /// number is read again until it is that of a process.
+    ///
+    /// # Errors
+    /// `55006` when it does not sign within [`SIGNED_WITHIN`].
     pub(crate) fn holder(dir: &Path) -> Result<Option<u32>> {
+        let deadline = Instant::now() + SIGNED_WITHIN;
+        loop {
+            match DirLock::signature(dir)? {
+                None => return Ok(None),
+                Some(Some(pid)) if Path::new(&format!("/proc/{pid}")).exists() => {
+                    return Ok(Some(pid));
+                }
+                Some(_) if Instant::now() > deadline => {
+                    let dir = dir.display();
+                    return Err(err!(OBJECT_IN_USE, "a server is starting in directory \"{dir}\""));
+                }
+                Some(_) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
+    /// Whether a process has the directory open, and the number in the file.
+    fn signature(dir: &Path) -> Result<Option<Option<u32>>> {
         let path = dir.join(LOCK);
         let doing = |e: io::Error| Error::io(format!("lock \"{}\"", path.display()), &e);
         let mut file = match File::open(&path) {
@@ -352,19 +380,41 @@ impl DirLock {
         if try_lock(&file, libc::LOCK_SH).map_err(doing)? {
             return Ok(None);
         }
-        Ok(Some(read_pid(&mut file).unwrap_or(0)))
+        Ok(Some(read_pid(&mut file)))
     }
 }
 
 fn read_pid(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.read_to_string(&mut text).ok()?;
-    text.trim().parse().ok()
+    text.lines().next()?.trim().parse().ok().filter(|pid| *pid != 0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_directory_that_is_taken_and_not_signed_has_no_holder_yet() {
+        let dir = std::env::temp_dir().join(format!("storage-lock-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        std::fs::create_dir_all(&dir).unwrap();
+        // A server before has left its number; process numbers end below this one.
+        std::fs::write(dir.join(LOCK), "4194305000\n").unwrap();
+        assert_eq!(DirLock::holder(&dir).unwrap(), None);
+        let lock = DirLock::take(&dir).unwrap();
+        assert_eq!(DirLock::signature(&dir).unwrap(), Some(Some(4_194_305_000)));
+        let error = DirLock::holder(&dir).unwrap_err();
+        assert_eq!(error.code(), base::sqlstate::OBJECT_IN_USE);
+        lock.sign(&dir).unwrap();
+        assert_eq!(DirLock::holder(&dir).unwrap(), Some(std::process::id()));
+        let text = std::fs::read_to_string(dir.join(LOCK)).unwrap();
+        assert_eq!(text, format!("{}\n", std::process::id()));
+        // An empty file names nobody.
+        std::fs::write(dir.join(LOCK), "").unwrap();
+        assert_eq!(DirLock::signature(&dir).unwrap(), Some(None));
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
 
     #[test]
     fn a_control_file_comes_back_and_damage_is_seen() {
