@@ -28,7 +28,7 @@ pub fn embed(files: Files) {
 
 static PATH: Mutex<String> = Mutex::new(String::new());
 
-/// Notes `extension_control_path`, when the server starts.
+/// Notes `extension_control_path`: at the start, and whenever it changes.
 pub fn set_control_path(path: &str) {
     path.clone_into(&mut PATH.lock().unwrap_or_else(PoisonError::into_inner));
 }
@@ -38,7 +38,7 @@ pub fn control_path() -> String {
     PATH.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// What code of an extension does with threads.
+/// How safe an extension's code is beside other threads: `threads` of its control file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
     /// Any number of sessions may run it at once.
@@ -65,23 +65,23 @@ impl Threads {
 pub struct Control {
     /// The extension's name.
     pub name: String,
-    /// What it is for.
+    /// The description of its purpose: `comment`.
     pub comment: Option<String>,
     /// The version that CREATE EXTENSION makes.
     pub default_version: Option<String>,
-    /// What MODULE_PATHNAME stands for.
+    /// The library that replaces MODULE_PATHNAME in its scripts: `module_pathname`.
     pub module: Option<String>,
     /// Extensions that it needs.
     pub requires: Vec<String>,
     /// Only superusers may install it.
     pub superuser: bool,
-    /// Who may create objects in the database may install it, in the name of a superuser.
+    /// A role with CREATE on the database may install it; its scripts run as a superuser.
     pub trusted: bool,
     /// Its objects may move to another schema.
     pub relocatable: bool,
     /// The schema that it must be in.
     pub schema: Option<String>,
-    /// What its code does with threads.
+    /// How safe its code is beside other threads.
     pub threads: Threads,
     /// Why it is so.
     pub reason: Option<String>,

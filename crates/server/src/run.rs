@@ -79,9 +79,6 @@ pub fn serve(dir: &Path, overrides: Overrides, accept_loss_from: Option<Lsn>) ->
 /// What is wrong with the directory; `publish_live` comes before.
 pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> {
     crate::packages::register();
-    catalog::extension::set_control_path(
-        config.values.settings.str(setting::EXTENSION_CONTROL_PATH),
-    );
     // What is wrong with the rules is said before the directory is opened.
     ClientAuth::load(dir, &config.values.settings)?;
     let txn = TxnManager::new(dir);

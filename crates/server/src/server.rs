@@ -109,6 +109,7 @@ pub struct Server {
 fn publish(config: &Config) {
     let settings = &config.values.settings;
     publish_live(settings);
+    catalog::extension::set_control_path(settings.str(setting::EXTENSION_CONTROL_PATH));
     // It was checked when it was read.
     let limits = parse_shared_limits(settings.str(setting::LWLOCK_SHARED_LIMITS));
     set_shared_limits(&limits.unwrap_or_default());

@@ -133,7 +133,7 @@ pub struct BaseKind {
     pub delimiter: char,
     /// COLLATABLE.
     pub collatable: bool,
-    /// What makes its values when that is the code of an extension: library and symbol of the input function.
+    /// Library and symbol of the input function, where an extension's code makes the type's values.
     #[serde(default)]
     pub open: String,
 }

@@ -110,8 +110,6 @@ pub(super) fn pg_extension(cx: &SystemCx<'_>) -> Rows {
     Ok(out)
 }
 
-const PLPGSQL_COMMENT: &str = "PL/pgSQL procedural language";
-
 pub(super) fn pg_tablespace(_cx: &SystemCx<'_>) -> Rows {
     let one = |(id, name): &(u32, &str)| {
         row(PG_CATALOG, "pg_tablespace")
