@@ -49,11 +49,15 @@ impl Engine {
         let interrupted = Arc::new(Mutex::new(None));
         let seen = interrupted.clone();
         runtime.set_interrupt_handler(Some(Box::new(move || {
-            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-            if seen.is_none() {
-                *seen = sched::check_interrupts().err();
+            let known = || seen.lock().unwrap_or_else(PoisonError::into_inner);
+            if known().is_some() {
+                return true;
             }
-            seen.is_some()
+            // It may yield the worker: no lock is held meanwhile.
+            let found = sched::check_interrupts().err();
+            let ended = found.is_some();
+            *known() = found;
+            ended
         })));
         let context = Context::full(&runtime)?;
         let lent = Arc::new(Lent::default());
