@@ -81,15 +81,8 @@ pub fn rename(table: &Name, from: &str, to: &str, cx: &mut ExecContext<'_>) -> R
 /// # Errors
 /// `42P01`, `42704`, `42501`.
 pub fn drop(def: &DropPolicy, cx: &mut ExecContext<'_>) -> Result<()> {
-    let view = cx.catalog_tx.view();
-    let schema = def.table.schema.as_deref();
-    let Some(found) = view.relation(cx.search_path, schema, &def.table.name) else {
-        let missing = view.missing_relation(schema, &def.table.name);
-        if !def.if_exists {
-            return Err(missing);
-        }
-        let message = format!("{}, skipping", missing.message());
-        notice(cx, sqlstate::SUCCESSFUL_COMPLETION, message);
+    let (schema, name) = (def.table.schema.as_deref(), &def.table.name);
+    let Some(found) = super::relation::find(schema, name, def.if_exists, cx)? else {
         return Ok(());
     };
     let policy = match &found {

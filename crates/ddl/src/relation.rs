@@ -1,6 +1,6 @@
 //! Relations that a statement changes: whose they are, and whether they are what it calls them.
 
-use base::{Result, err};
+use base::{Result, err, sqlstate};
 use catalog::snapshot::Relation;
 use catalog::{AclKind, TableKind};
 
@@ -27,6 +27,29 @@ pub fn name(relation: &Relation) -> &str {
         Relation::Index(i) => &i.name,
         Relation::Sequence(s) => &s.name,
     }
+}
+
+/// The relation that DROP … ON names; None, with a notice, when there is none and IF EXISTS was said.
+///
+/// # Errors
+/// `42P01`, `3F000`.
+pub fn find(
+    schema: Option<&str>,
+    name: &str,
+    if_exists: bool,
+    cx: &mut ExecContext<'_>,
+) -> Result<Option<Relation>> {
+    let view = cx.catalog_tx.view();
+    if let Some(found) = view.relation(cx.search_path, schema, name) {
+        return Ok(Some(found));
+    }
+    let missing = view.missing_relation(schema, name);
+    if !if_exists {
+        return Err(missing);
+    }
+    let message = format!("{}, skipping", missing.message());
+    crate::notice(cx, sqlstate::SUCCESSFUL_COMPLETION, message);
+    Ok(None)
 }
 
 /// `42501` unless it is the session's role's.

@@ -202,14 +202,8 @@ fn check_columns(table: &Table, columns: &[sql::utility::ColumnDef]) -> Result<(
 /// `42P01`, `42704`, `42501`; `2BP01` for a view's query.
 pub fn drop(def: &DropRule, cx: &mut ExecContext<'_>) -> Result<()> {
     let view = cx.catalog_tx.view();
-    let schema = def.table.schema.as_deref();
-    let Some(found) = view.relation(cx.search_path, schema, &def.table.name) else {
-        let missing = view.missing_relation(schema, &def.table.name);
-        if !def.if_exists {
-            return Err(missing);
-        }
-        let message = format!("{}, skipping", missing.message());
-        notice(cx, sqlstate::SUCCESSFUL_COMPLETION, message);
+    let (schema, name) = (def.table.schema.as_deref(), &def.table.name);
+    let Some(found) = super::relation::find(schema, name, def.if_exists, cx)? else {
         return Ok(());
     };
     let table = match &found {

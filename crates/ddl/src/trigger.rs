@@ -245,15 +245,8 @@ fn built_in(name: &Name) -> Option<u32> {
 /// # Errors
 /// `42P01`, `42704`, `42501`.
 pub fn drop(def: &DropTrigger, cx: &mut ExecContext<'_>) -> Result<()> {
-    let view = cx.catalog_tx.view();
-    let found = view.relation(cx.search_path, def.table.schema.as_deref(), &def.table.name);
-    let Some(found) = found else {
-        let missing = view.missing_relation(def.table.schema.as_deref(), &def.table.name);
-        if !def.if_exists {
-            return Err(missing);
-        }
-        let message = format!("{}, skipping", missing.message());
-        notice(cx, sqlstate::SUCCESSFUL_COMPLETION, message);
+    let (schema, name) = (def.table.schema.as_deref(), &def.table.name);
+    let Some(found) = super::relation::find(schema, name, def.if_exists, cx)? else {
         return Ok(());
     };
     let trigger = match &found {

@@ -30,6 +30,23 @@ impl<'l> Look<'l> {
     pub fn stored(naming: &'l Snapshot) -> Look<'l> {
         Look { naming, path: None, pretty: false }
     }
+
+    fn printer<'p, 'b>(self, binder: &'p Binder<'b>, bound: &'p BoundPart) -> Printer<'p, 'b>
+    where
+        'l: 'p,
+    {
+        Printer {
+            binder,
+            record: &bound.record,
+            naming: self.naming,
+            path: self.path,
+            pretty: self.pretty,
+            bare: false,
+            rows: true,
+            frames: Default::default(),
+            selects: bound.node.as_ref().map(|node| selects_of(node)).unwrap_or_default(),
+        }
+    }
 }
 
 /// A rule's condition.
@@ -37,17 +54,7 @@ pub(crate) fn condition(binder: &Binder<'_>, bound: &BoundPart, look: Look<'_>) 
     let Some(condition) = &bound.condition else {
         return Err(Error::internal("a rule without a condition"));
     };
-    let printer = Printer {
-        binder,
-        record: &bound.record,
-        naming: look.naming,
-        path: look.path,
-        pretty: look.pretty,
-        bare: false,
-        rows: true,
-        frames: Default::default(),
-        selects: bound.node.as_ref().map(|node| selects_of(node)).unwrap_or_default(),
-    };
+    let printer = look.printer(binder, bound);
     printer.enter(names(bound.rows.clone()), Vec::new());
     Ok(printer.expr(condition, 0))
 }
@@ -57,17 +64,7 @@ pub(crate) fn action(binder: &Binder<'_>, bound: &BoundPart, look: Look<'_>) -> 
     let Some(node) = &bound.node else {
         return Err(Error::internal("a rule without a statement"));
     };
-    let printer = Printer {
-        binder,
-        record: &bound.record,
-        naming: look.naming,
-        path: look.path,
-        pretty: look.pretty,
-        bare: false,
-        rows: true,
-        frames: Default::default(),
-        selects: selects_of(node),
-    };
+    let printer = look.printer(binder, bound);
     let mut out = Out { text: String::new(), indent: 0 };
     match &**node {
         NodeEnum::SelectStmt(stmt) => {
