@@ -27,7 +27,7 @@ use pg_query::protobuf::{KeywordKind, ScanToken, Token};
 /// Longest chain that is parsed in one piece.
 const CHAIN_MAX: usize = 300;
 /// From this number on PostgreSQL's grammar says "memory exhausted", and so does the library.
-const NOTS_MAX: usize = 1_000;
+const NOTS_MAX: usize = 9_990;
 /// Operators in a piece.
 const PIECE: usize = 200;
 /// Bytes that the pieces may have in all, each counted with what is before it.

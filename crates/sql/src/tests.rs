@@ -266,8 +266,10 @@ fn nested_subqueries_end_in_an_error_or_a_plan() {
     for depth in [100, 300, 2000] {
         let text =
             format!("{}select 1 as c{}", "select * from (".repeat(depth), ") x".repeat(depth));
+        // What is too deep for PostgreSQL's grammar is a syntax error there, too.
         if let Err(e) = prepared(&text) {
-            assert_eq!(e.code().as_str(), "54001", "{}", e.message());
+            let exhausted = e.message().starts_with("memory exhausted at or near");
+            assert_eq!(e.code().as_str(), if exhausted { "42601" } else { "54001" }, "{e}");
         }
     }
 }
@@ -357,12 +359,10 @@ fn what_is_not_supported_is_named_by_the_manuals_words() {
         ("create access method m type index handler h", "CREATE ACCESS METHOD"),
         ("drop access method m", "DROP ACCESS METHOD"),
         ("alter foreign table t add a int", "ALTER FOREIGN TABLE"),
-        ("create text search parser p (start = a, gettoken = b)", "CREATE TEXT SEARCH PARSER"),
         ("select * from xmltable('/a' passing '<a/>' columns a int)", "XMLTABLE"),
         ("select xmlelement(name a)", "XMLELEMENT"),
         ("alter server s options (a 'b')", "ALTER SERVER"),
         ("import foreign schema a from server s into b", "IMPORT FOREIGN SCHEMA"),
-        ("load 'x'", "LOAD"),
     ] {
         let error = prepared(text).err().expect(text);
         assert_eq!(error.message(), format!("{words} is not supported"), "{text}");

@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_wait_counts_while_it_lasts_and_once_when_it_is_over() {
         let task = Task::new("test");
-        task.set_pid(-78);
+        task.set_pid(-780);
         task.set_statement(4711);
         let (waiter, (told, tell)) = (task.clone(), mpsc::channel());
         let thread = spawn_task(task, move || {
@@ -120,22 +120,22 @@ mod tests {
         while waiter.waiting().is_none() {
             std::thread::yield_now();
         }
-        let (first, second) = (sums_of(-78), sums_of(-78));
+        let (first, second) = (sums_of(-780), sums_of(-780));
         assert_eq!((first.count, second.count), (1, 1));
         assert!(second.total_ns > first.total_ns && second.longest_ns == second.total_ns);
-        let key = profile().into_iter().filter_map(|r| r.key).find(|key| key.pid == -78).unwrap();
+        let key = profile().into_iter().filter_map(|r| r.key).find(|key| key.pid == -780).unwrap();
         assert_eq!((key.statement, key.event), (4711, WaitEvent::ExtensionExtension));
         waiter.unpark();
         tell.recv().unwrap();
         while waiter.waiting().is_none() {
             std::thread::yield_now();
         }
-        let both = sums_of(-78);
+        let both = sums_of(-780);
         assert_eq!(both.count, 2);
         assert!(both.total_ns > second.total_ns);
         waiter.unpark();
         thread.join().unwrap();
-        assert_eq!(sums_of(-78).count, 2);
+        assert_eq!(sums_of(-780).count, 2);
     }
 
     #[test]
