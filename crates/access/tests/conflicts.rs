@@ -277,3 +277,36 @@ fn a_change_that_does_not_wait_says_that_the_row_is_taken() {
     drop((one, two, table));
     db.destroy();
 }
+
+/// Of a page's versions those go that are free: not those that others hold or have changed, and none twice.
+#[test]
+fn versions_of_a_page_are_deleted_together_where_they_are_free() {
+    let db = Db::new();
+    let table = Table::create(&db, 10);
+    let session = db.session();
+    let tx = session.begin();
+    for key in 1..=6 {
+        assert!(table.insert(&tx, key, key * 10).unwrap());
+    }
+    commit(tx);
+    let rival_session = db.session();
+    let rival = rival_session.begin();
+    assert!(table.update(&rival, 2, |v| v + 1).unwrap());
+    let lock = table.lock(&rival, 3, RowLockMode::KeyShare, RowWait::Try).unwrap();
+    assert!(matches!(lock, LockResult::Locked));
+    let tx = session.begin();
+    let snapshot = tx.snapshot();
+    let at = |key| table.find(&tx, &snapshot, key).unwrap().expect("it was inserted").tid;
+    let places = [at(1), at(2), at(3), at(4), at(1)];
+    let done = table.heap.delete_in_page(&tx, &places).unwrap();
+    assert_eq!(done, [true, false, false, true, false]);
+    commit(rival);
+    commit(tx);
+    let tx = session.begin();
+    let left = table.scan(&tx, &tx.snapshot()).unwrap();
+    assert_eq!(left, [(2, 21), (3, 30), (5, 50), (6, 60)]);
+    commit(tx);
+    table.check(&db);
+    drop((session, rival_session, table));
+    db.destroy();
+}

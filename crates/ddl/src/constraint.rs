@@ -682,16 +682,17 @@ pub fn check_rows(
         key.columns.iter().map(|n| format!("{} IS NOT NULL", mine(n))).collect();
     let present = present.join(if key.match_full { " OR " } else { " AND " });
     let text = format!(
-        "SELECT {} FROM {} fk LEFT JOIN {} pk ON {} WHERE {} IS NULL AND ({present}) LIMIT 1",
+        "SELECT {} FROM {} fk LEFT JOIN {} pk ON {} WHERE {} IS NULL AND ({present})",
         selected.join(", "),
         rows_of(&view, table),
         rows_of(&view, parent),
         matched.join(" AND "),
         theirs(&key.referenced[0]),
     );
+    // Without LIMIT: nearly always all rows are looked at, and no row is found.
     let mut missing = None;
     query(&text, cx, &mut |row| {
-        missing = Some(row.to_vec());
+        missing.get_or_insert_with(|| row.to_vec());
         Ok(())
     })?;
     let Some(row) = missing else { return Ok(()) };

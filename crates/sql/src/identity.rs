@@ -42,6 +42,9 @@ impl Identity {
 /// PostgreSQL's own way: constants of the parse tree become `$n`, numbered after the parameters
 /// that are there.
 fn without_constants(text: &str) -> String {
+    if let Some(normal) = crate::long_values::without_constants(text) {
+        return normal;
+    }
     let levels = crate::nesting::levels(text).unwrap_or(usize::MAX);
     match crate::nesting::on_parsers_stack(levels.min(1 << 20), || pg_query::normalize(text)) {
         Ok(Ok(normal)) => normal,

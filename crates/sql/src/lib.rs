@@ -21,6 +21,7 @@ pub mod extension_statement;
 mod graft;
 mod identity;
 pub mod logical;
+mod long_values;
 mod nesting;
 mod parse;
 pub mod partition;

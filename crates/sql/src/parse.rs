@@ -3,7 +3,7 @@
 //! The parser is deeply recursive C and runs on the worker's own stack
 //! ([`sched::on_native_stack`]). Its limits: [`TEXT_MAX`] bytes of text; nesting is bounded by the
 //! a scan of the text ([`nesting`]) and by the library itself, and answers `54001`. Long chains of operators are
-//! parsed in pieces ([`chains`]).
+//! parsed in pieces ([`chains`]); of long lists of rows the first one is ([`long_values`]).
 //!
 //! The binding hands over an error's message without its position. [`locate`] finds it again: the
 //! parser reads from left to right, so the offending token is the first one whose inclusion makes
@@ -14,7 +14,7 @@ use std::ops::Range;
 use base::{Error, Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
 
-use crate::{chains, graft, nesting};
+use crate::{chains, graft, long_values, nesting};
 
 /// Longest statement text in bytes.
 pub const TEXT_MAX: usize = 64 << 20;
@@ -90,6 +90,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<RawStatement>> {
         return Err(too_complex());
     };
     let statements = nesting::on_parsers_stack(levels, || {
+        if let Some(statements) = long_values::parse(text) {
+            return Ok(statements);
+        }
         if nesting::may_be_chains(text, levels)
             && let Some(statements) = graft::parse(text, &chains::cuts(text))
         {

@@ -918,7 +918,7 @@ pub enum ModifyAction {
     Delete {
         /// Rows.
         input: Plan,
-        /// As for Update.
+        /// As for Update, but only those that are used where nobody else asks what was in the rows.
         columns: Vec<(u16, ScanColumn)>,
         /// As for Update.
         recheck: Option<Expr>,

@@ -266,6 +266,50 @@ impl Heap {
         Ok(WriteResult::Done { tid, in_chain: false })
     }
 
+    /// Deletes those of these versions, all of one page, that nothing stands in the way of: under one latch, with
+    /// one record of the log. Answers of each whether that is done; the others are left to [`Heap::delete`].
+    ///
+    /// # Errors
+    /// `40001` of serializable transactions, I/O; nothing is done then.
+    pub fn delete_in_page(&self, tx: &Transaction, tids: &[TupleId]) -> Result<Vec<bool>> {
+        let mut done = vec![false; tids.len()];
+        let Some(block) = tids.first().map(|tid| tid.block) else { return Ok(done) };
+        let mode = RowLockMode::Update;
+        let change = Change { tx, xid: tx.xid()?, mode, data: &[], in_chain: false };
+        let locks = &tx.manager().locks;
+        let guard = self.pin(block)?.write();
+        let mut free = Vec::with_capacity(tids.len());
+        for (n, tid) in tids.iter().enumerate() {
+            if tid.block != block {
+                return Err(base::Error::internal("versions of several pages"));
+            }
+            let Some((line, offset)) = version_at(guard.page(), *tid, None) else { continue };
+            let at = TupleId { block, offset: line };
+            if matches!(visibility(tx, guard.page(), offset, mode), Verdict::Free)
+                && locks.row_sharers(self.rel, at, mode, tx.locks()).is_empty()
+            {
+                tx.writes_row(self.rel, at)?;
+                free.push((n, at));
+            }
+        }
+        if free.is_empty() {
+            return Ok(done);
+        }
+        let mut mtr = self.storage.mtr();
+        let target = mtr.add(guard);
+        for (n, at) in free {
+            // Once more, since the same version can be named twice.
+            let Line::Normal(offset, _) = page::line(mtr.page(target), at.offset) else { continue };
+            if matches!(visibility(tx, mtr.page(target), offset, mode), Verdict::Free) {
+                self.end_version(&mut mtr, target, at, &change, None, 0);
+                self.state.space.ended.fetch_add(1, Relaxed);
+                done[n] = true;
+            }
+        }
+        mtr.commit();
+        Ok(done)
+    }
+
     /// Locks the row.
     pub fn lock(
         &self,

@@ -306,6 +306,11 @@ impl References {
         self.outgoing.iter().any(|fk| !fk.deferred && fk.pending.len() > PENDING)
     }
 
+    /// Whether nothing refers to rows that go.
+    pub fn ignores_deletes(&self) -> bool {
+        self.incoming.is_empty()
+    }
+
     /// Nothing to check.
     pub fn is_idle(&self) -> bool {
         self.outgoing.iter().all(|fk| fk.pending.len() == 0)

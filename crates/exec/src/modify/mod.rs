@@ -4,6 +4,7 @@
 //! command makes are not seen by its own scans (the snapshot's command number). Foreign keys are
 //! checked, and their actions done, at the end.
 
+mod bulk_delete;
 mod conflict;
 pub mod deferred;
 mod errors;
@@ -413,6 +414,9 @@ impl ModifyOp {
         types: &[Oid],
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
+        if self.deletes_by_page(modify)? {
+            return self.delete_by_page(modify, batch, types, run);
+        }
         for n in 0..batch.rows {
             sched::check_interrupts()?;
             let mut input = rows::get(batch, n, types);

@@ -43,7 +43,7 @@ impl Planner<'_> {
                 let mut used: Vec<&Expr> = set.iter().map(|(_, e)| e).collect();
                 used.extend(&recheck);
                 used.extend(returning.iter().flatten());
-                let (input, cols, columns) = self.change_input(rel, &table, &used)?;
+                let (input, cols, columns) = self.change_input(rel, &table, true, &used)?;
                 let mut values = Vec::with_capacity(set.len());
                 for (number, e) in set {
                     values.push((number, self.resolve(e, &cols)?));
@@ -58,7 +58,7 @@ impl Planner<'_> {
                 self.settle(&mut rel)?;
                 let mut used: Vec<&Expr> = recheck.iter().collect();
                 clauses.iter().for_each(|c| merge_exprs(c, &mut used));
-                let (input, cols, columns) = self.change_input(rel, &table, &used)?;
+                let (input, cols, columns) = self.change_input(rel, &table, true, &used)?;
                 let recheck = self.condition(recheck, &cols)?;
                 let clauses = self.merge_clauses(clauses, &cols)?;
                 places.clone_from(&cols);
@@ -69,7 +69,8 @@ impl Planner<'_> {
                 self.settle(&mut rel)?;
                 let mut used: Vec<&Expr> = recheck.iter().collect();
                 used.extend(returning.iter().flatten());
-                let (input, cols, columns) = self.change_input(rel, &table, &used)?;
+                let whole = returning.is_some() || !is_forgotten(&table);
+                let (input, cols, columns) = self.change_input(rel, &table, whole, &used)?;
                 let recheck = self.condition(recheck, &cols)?;
                 layout.extend(&cols);
                 places = cols;
@@ -169,16 +170,20 @@ impl Planner<'_> {
         Ok(out)
     }
 
-    /// The rows to change: tid, root, the table's live columns, then what else is used.
+    /// The rows to change: tid, root, the table's live columns unless only the used ones are wanted, then what
+    /// else is used.
     #[allow(clippy::type_complexity)]
     fn change_input(
         &mut self,
         rel: Rel,
         table: &TableRel,
+        whole: bool,
         used: &[&Expr],
     ) -> Result<(Plan, Vec<Col>, Vec<(u16, ScanColumn)>)> {
         let mut wanted = vec![table.col(ScanColumn::Tid), table.col(ScanColumn::Root)];
-        wanted.extend(table.table.live_columns().map(|(n, _)| table.col(ScanColumn::Attr(n))));
+        if whole {
+            wanted.extend(table.table.live_columns().map(|(n, _)| table.col(ScanColumn::Attr(n))));
+        }
         if table.children.is_some() {
             wanted.push(table.col(ScanColumn::TableOid));
         }
@@ -280,6 +285,16 @@ fn merge_exprs<'e>(clause: &'e logical::MergeClause, out: &mut Vec<&'e Expr>) {
 /// All columns of a table, dropped ones too.
 fn all_columns(table: &TableRel) -> Vec<Col> {
     (1..=table.table.columns.len() as u16).map(|n| table.col(ScanColumn::Attr(n))).collect()
+}
+
+/// Whether nobody but a statement itself asks what was in a row that it deletes.
+fn is_forgotten(table: &TableRel) -> bool {
+    let alone = table.children.is_none() && table.table.bound.is_none();
+    alone
+        && table.table.kind == catalog::TableKind::Table
+        && !table.table.is_partitioned()
+        && table.table.triggers.is_empty()
+        && table.table.referenced_by.is_empty()
 }
 
 /// Which input columns come from the table (other than its place).
