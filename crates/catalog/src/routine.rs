@@ -70,7 +70,7 @@ pub fn result(catalog: &Snapshot, path: &[Id], function: &Function) -> Option<St
     Some(if function.set { format!("SETOF {ty}") } else { ty })
 }
 
-/// A standard body, as it stands in the definition; None for one that is a string.
+/// A standard body under the names that it is kept with; None for one that is a string.
 pub fn standard_body(function: &Function) -> Option<String> {
     if !function.standard_body {
         return None;
@@ -221,8 +221,13 @@ fn attributes(function: &Function) -> String {
     out
 }
 
-/// `CREATE OR REPLACE FUNCTION …`.
-pub fn definition(catalog: &Snapshot, path: &[Id], function: &Function) -> String {
+/// `CREATE OR REPLACE FUNCTION …`. `body`: a standard body as it is shown; None: as it is kept.
+pub fn definition(
+    catalog: &Snapshot,
+    path: &[Id],
+    function: &Function,
+    body: Option<String>,
+) -> String {
     let kind = if function.procedure { "PROCEDURE" } else { "FUNCTION" };
     let schema = catalog.schema(function.schema).map_or("", |s| s.name.as_str());
     let mut out = format!(
@@ -250,7 +255,7 @@ pub fn definition(catalog: &Snapshot, path: &[Id], function: &Function) -> Strin
         };
         let _ = writeln!(out, " SET {} TO {}", quote_ident(name), items.join(", "));
     }
-    match standard_body(function) {
+    match body.or_else(|| standard_body(function)) {
         Some(body) => out.push_str(&body),
         None if !function.library.is_empty() => {
             let _ = write!(out, "AS '{}', $function${}$function$", function.library, function.body);
@@ -313,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_definition_can_be_given_again() {
-        let text = definition(&Snapshot::default(), &[], &function());
+        let text = definition(&Snapshot::default(), &[], &function(), None);
         assert_eq!(
             text,
             "CREATE OR REPLACE FUNCTION \"\".\"F\"(a integer, text DEFAULT 'x'::text)\n \

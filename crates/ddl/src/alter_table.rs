@@ -536,6 +536,16 @@ fn set_type(
             other.columns[usize::from(*n) - 1].name
         );
     }
+    if let Some(function) = users.functions().find(|f| f.uses.contains(&(id, number))) {
+        let word = depend::describe(&users, cx.search_path, Item::Function(function.oid));
+        let column = users.table(id).and_then(|t| t.columns.get(usize::from(number) - 1));
+        let name = column.map_or("", |c| &c.name);
+        return Err(err!(
+            FEATURE_NOT_SUPPORTED,
+            "cannot alter type of a column used by a function or procedure"
+        )
+        .detail(format!("{word} depends on column \"{name}\"")));
+    }
     for view in users.tables() {
         let Some(query) = &view.query else { continue };
         if query.uses.contains(&(id, number)) {

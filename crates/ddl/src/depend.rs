@@ -258,6 +258,7 @@ impl Used {
         for function in view.functions() {
             out.insert(function.result);
             out.extend(function.args.iter().map(|a| a.ty));
+            out.extend(function.uses.iter().map(|(id, _)| *id));
         }
         Used(out)
     }
@@ -322,9 +323,13 @@ fn users(view: &Snapshot, used: &Used, item: Item) -> Vec<(Item, Tie)> {
                 }
             }
         }
-        Item::Sequence(id) => expression_users(view, id, &mut out),
+        Item::Sequence(id) => {
+            expression_users(view, id, &mut out);
+            functions_using(view, id, &mut out);
+        }
         Item::Type(id) => {
             if used.has(id) {
+                bodies_using(view, id, &mut out);
                 type_users(view, id, &mut out);
                 expression_users(view, id, &mut out);
             }
@@ -408,6 +413,15 @@ fn functions_using(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
     out.extend(view.functions().filter(uses).map(|f| (Item::Function(f.oid), Tie::Normal)));
 }
 
+/// Functions whose standard body uses a type and whose signature does not.
+fn bodies_using(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
+    let uses = |f: &&std::sync::Arc<catalog::Function>| {
+        let named = f.result == id || f.args.iter().any(|a| a.ty == id);
+        !named && f.uses.iter().any(|(o, _)| *o == id)
+    };
+    out.extend(view.functions().filter(uses).map(|f| (Item::Function(f.oid), Tie::Normal)));
+}
+
 /// Foreign keys of other tables that refer to a table.
 fn keys_from_others(
     view: &Snapshot,
@@ -440,6 +454,8 @@ fn column_users(view: &Snapshot, id: u32, n: u16, out: &mut Vec<(Item, Tie)>) {
     let column = &table.columns[usize::from(n) - 1];
     views_using(view, id, Some(n), out);
     policies_using(view, id, Some(n), out);
+    let bodies = view.functions().filter(|f| f.uses.contains(&(id, n)));
+    out.extend(bodies.map(|f| (Item::Function(f.oid), Tie::Normal)));
     let owned = view.sequences().filter(|s| s.owned_by == Some((id, n)));
     out.extend(owned.map(|s| (Item::Sequence(s.oid), Tie::Auto)));
     out.extend(keys_from_others(view, table, |k| k.referenced.contains(&n)));

@@ -12,6 +12,7 @@ use super::{name, notice};
 use exec::context::ExecContext;
 use exec::rights;
 use exec::session::quote_identifier;
+use exec::spi::with_context;
 
 /// The lock class of functions' names.
 const NAME_KIND: &str = "function ";
@@ -348,6 +349,7 @@ pub fn alter(routine: &RoutineRef, change: &AlterRoutine, cx: &mut ExecContext<'
             rights::require_creation(cx, cx.role, function.schema)?;
             to.clone_into(&mut function.name);
             check_free(&function, cx)?;
+            return super::view::follow(cx, &[known.oid], Object::Function(Box::new(function)));
         }
         AlterRoutine::Schema(to) => {
             let view = cx.catalog_tx.view();
@@ -360,6 +362,7 @@ pub fn alter(routine: &RoutineRef, change: &AlterRoutine, cx: &mut ExecContext<'
             rights::require_creation(cx, cx.role, schema.oid)?;
             function.schema = schema.oid;
             check_free(&function, cx)?;
+            return super::view::follow(cx, &[known.oid], Object::Function(Box::new(function)));
         }
         AlterRoutine::Owner(role) => return change_owner(function, role, cx),
         AlterRoutine::Options(_) if known.aggregate.is_some() => {
@@ -465,4 +468,44 @@ pub fn reassign(function: &Function, owner: u32, cx: &mut ExecContext<'_>) -> Re
     let function = Function { owner, ..function.clone() };
     cx.catalog_tx.put(cx.tx, Object::Function(Box::new(function)))?;
     rights::change_owner(cx, AclKind::Function, oid, old, owner)
+}
+
+/// The functions with a standard body that uses one of these objects.
+pub fn with_body_over(view: &Snapshot, ids: &[u32]) -> Vec<u32> {
+    let about = |f: &&Arc<Function>| {
+        f.standard_body && f.uses.iter().any(|(object, _)| ids.contains(object))
+    };
+    view.functions().filter(about).map(|f| f.oid).collect()
+}
+
+/// The bodies of functions under the names of `naming`.
+///
+/// # Errors
+/// A body that can't be bound any more.
+pub fn renamed_bodies(
+    cx: &mut ExecContext<'_>,
+    functions: Vec<u32>,
+    naming: &Snapshot,
+) -> Result<Vec<(u32, String)>> {
+    let view = cx.catalog_tx.view();
+    let mut out = Vec::with_capacity(functions.len());
+    for id in functions {
+        let Some(function) = view.function(id) else { continue };
+        out.push((id, with_context(cx, |c| sql::view::body::renamed(c, function, naming))?));
+    }
+    Ok(out)
+}
+
+/// Stores bodies under their new names.
+///
+/// # Errors
+/// Those of the catalog.
+pub fn store_bodies(cx: &mut ExecContext<'_>, all: Vec<(u32, String)>) -> Result<()> {
+    for (id, body) in all {
+        let view = cx.catalog_tx.view();
+        let Some(function) = view.function(id) else { continue };
+        let function = Function { body, ..Function::clone(function) };
+        cx.catalog_tx.put(cx.tx, Object::Function(Box::new(function)))?;
+    }
+    Ok(())
 }

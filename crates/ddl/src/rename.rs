@@ -112,9 +112,13 @@ fn schema(old: &str, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
         base::bail!(DUPLICATE_SCHEMA, "schema \"{to}\" already exists");
     }
     let renamed = Schema { name: to.to_owned(), ..Schema::clone(schema) };
-    let inside = view.tables().filter(|t| t.schema == renamed.oid);
-    let tables: Vec<u32> = inside.map(|t| t.oid).collect();
-    view::follow(cx, &tables, Object::Schema(renamed))
+    let id = renamed.oid;
+    let tables = view.tables().filter(|t| t.schema == id).map(|t| t.oid);
+    let functions = view.functions().filter(|f| f.schema == id).map(|f| f.oid);
+    let types = view.user_types().filter(|t| t.schema == id).map(|t| t.oid);
+    let defined = view.defined().filter(|d| d.schema() == Some(id)).map(|d| d.oid());
+    let inside: Vec<u32> = tables.chain(functions).chain(types).chain(defined).collect();
+    view::follow(cx, &inside, Object::Schema(renamed))
 }
 
 fn rename_column(table: &Name, column: &str, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {

@@ -316,7 +316,8 @@ fn rename(cx: &mut ExecContext<'_>, kind: &str, name: &Name, to: &str) -> Result
     let ty = open_any(cx, kind, name)?;
     rights::require_creation(cx, cx.role, ty.schema)?;
     check_free(cx, ty.schema, to)?;
-    put(cx, UserType { name: to.to_owned(), ..ty })
+    let renamed = UserType { name: to.to_owned(), ..ty };
+    super::view::follow(cx, &[renamed.oid], Object::Type(Box::new(renamed)))
 }
 
 fn set_schema(cx: &mut ExecContext<'_>, kind: &str, name: &Name, to: &str) -> Result<()> {
@@ -334,7 +335,8 @@ fn set_schema(cx: &mut ExecContext<'_>, kind: &str, name: &Name, to: &str) -> Re
     if view.type_oid_in(schema, &ty.name).is_some() {
         base::bail!(DUPLICATE_OBJECT, "type \"{}\" already exists in schema \"{to}\"", ty.name);
     }
-    put(cx, UserType { schema, ..ty })
+    let moved = UserType { schema, ..ty };
+    super::view::follow(cx, &[moved.oid], Object::Type(Box::new(moved)))
 }
 
 /// ALTER TYPE, DOMAIN … OWNER TO.

@@ -126,7 +126,7 @@ fn users(view: &Snapshot, ids: &[u32]) -> Vec<u32> {
     view.tables().filter(uses).map(|t| t.oid).collect()
 }
 
-/// After a change of names: views, policies and rules that use one of the objects get their text under the new names.
+/// After a change of names: views, policies, rules and standard bodies that use one of the objects get their text under the new names.
 /// `changed` is the object with the new name.
 ///
 /// # Errors
@@ -134,7 +134,11 @@ fn users(view: &Snapshot, ids: &[u32]) -> Vec<u32> {
 pub fn follow(cx: &mut ExecContext<'_>, ids: &[u32], changed: Object) -> Result<()> {
     let old = cx.catalog_tx.view();
     let affected = users(&old, ids);
-    if affected.is_empty() && old.tables().all(|t| t.policies.is_empty() && t.rules.is_empty()) {
+    let bodies = super::function::with_body_over(&old, ids);
+    if affected.is_empty()
+        && bodies.is_empty()
+        && old.tables().all(|t| t.policies.is_empty() && t.rules.is_empty())
+    {
         return cx.catalog_tx.put(cx.tx, changed);
     }
     let mut naming = Snapshot::clone(&old);
@@ -148,7 +152,9 @@ pub fn follow(cx: &mut ExecContext<'_>, ids: &[u32], changed: Object) -> Result<
     }
     let policies = super::policy::renamed(cx, ids, &naming)?;
     let rules = super::rule::renamed(cx, ids, &naming)?;
+    let bodies = super::function::renamed_bodies(cx, bodies, &naming)?;
     cx.catalog_tx.put(cx.tx, changed)?;
+    super::function::store_bodies(cx, bodies)?;
     super::policy::store_renamed(cx, policies)?;
     super::rule::store_renamed(cx, rules)?;
     for (view, sql) in texts {

@@ -150,7 +150,9 @@ pub(crate) fn objects_of(expr: &Expr) -> Vec<u32> {
 }
 
 fn collect_objects(expr: &Expr, out: &mut Vec<u32>) {
-    if let Expr::Const(Datum::Oid(id), REGCLASS | REGTYPE) = expr
+    if let Expr::Const(Datum::Oid(id), ty) = expr
+        && crate::bind::coerce::needs_catalog(*ty)
+        && !matches!(*ty, REGROLE | REGNAMESPACE)
         && *id >= Oid::FIRST_USER.0
     {
         out.push(*id);
@@ -202,6 +204,26 @@ pub fn objects_in<'s>(
     Ok(out)
 }
 
+/// The table and the number of the column that a field of a row type is; None for types of their own.
+fn column_of(catalog: &catalog::Snapshot, row: Oid, at: i32) -> Option<(u32, u16)> {
+    let Some(catalog::snapshot::TypeId::Row(table, false)) = catalog.type_id(row.0) else {
+        return None;
+    };
+    let (number, _) = catalog.table(table)?.live_columns().nth(usize::try_from(at).ok()?)?;
+    Some((table, number))
+}
+
+/// The columns of tables that an expression takes as fields of rows.
+pub(crate) fn fields_of(catalog: &catalog::Snapshot, expr: &Expr, out: &mut Vec<(u32, u16)>) {
+    if let Expr::Call { function, args, .. } = expr
+        && function.oid == internal::FIELD.oid
+        && let [row, Expr::Const(Datum::Int4(at), _)] = &args[..]
+    {
+        out.extend(column_of(catalog, row.ty(), *at));
+    }
+    crate::walk::for_children(expr, &mut |child| fields_of(catalog, child, out));
+}
+
 /// A relation's name, with its schema where the search path doesn't lead to it.
 pub(crate) fn relation_name(cx: &PrepareContext<'_>, id: u32) -> Option<String> {
     let (schema, name) = match cx.catalog.relation_by_oid(id)? {
@@ -238,6 +260,14 @@ pub(crate) trait Names {
     fn subquery(&self, subquery: &crate::expr::SubqueryExpr) -> Option<String>;
     /// What stands for a whole row of these columns; None: it is written out.
     fn whole(&self, _fields: &[Expr]) -> Option<String> {
+        None
+    }
+    /// The name of a function's parameter, by number from 0; None: `$1` and so on.
+    fn parameter(&self, _number: u32) -> Option<String> {
+        None
+    }
+    /// The catalog that names of functions, operators and types come from; None: the binder's.
+    fn naming(&self) -> Option<&catalog::Snapshot> {
         None
     }
 }
@@ -375,7 +405,11 @@ impl Printer<'_, '_> {
             Expr::Subquery(subquery) => {
                 self.names.and_then(|n| n.subquery(subquery)).unwrap_or_else(|| "?".to_owned())
             }
-            Expr::Param(..) | Expr::Slot(..) => "?".to_owned(),
+            Expr::Param(number, _) => self
+                .names
+                .and_then(|n| n.parameter(*number))
+                .unwrap_or_else(|| format!("${}", number + 1)),
+            Expr::Slot(..) => "?".to_owned(),
         }
     }
 
@@ -428,6 +462,12 @@ impl Printer<'_, '_> {
             && let Some(columns) = crate::bind::from::columns_of_row(row, &self.binder.vars)
             && let Some((name, _)) = columns.get(*at as usize)
         {
+            let renamed = column_of(self.naming(), row.ty(), *at).map(|(table, number)| {
+                let column =
+                    self.naming().table(table).map(|t| &t.columns[usize::from(number) - 1]);
+                column.map_or_else(String::new, |c| c.name.clone())
+            });
+            let name = renamed.as_deref().unwrap_or(name);
             return format!("({}).{}", self.print(row), quote_ident(name));
         }
         if function.oid == internal::SHAPED_ROW.oid && types::user::is_user(ty) {
@@ -452,12 +492,16 @@ impl Printer<'_, '_> {
         }
     }
 
+    fn naming(&self) -> &catalog::Snapshot {
+        self.names.and_then(|n| n.naming()).unwrap_or(self.binder.cx.catalog)
+    }
+
     /// A user's operator as it is called, with its schema where the search path doesn't lead to it.
     fn own_operator(&self, function: &FunctionRow) -> Option<String> {
-        let cx = self.binder.cx;
-        let own = cx.catalog.operator(function.operator.0)?;
+        let (cx, naming) = (self.binder.cx, self.naming());
+        let own = naming.operator(function.operator.0)?;
         let hidden = self.by_oid || !cx.search_path.contains(&own.schema);
-        Some(match cx.catalog.schema(own.schema) {
+        Some(match naming.schema(own.schema) {
             Some(schema) if hidden => {
                 format!("OPERATOR({}.{})", quote_ident(&schema.name), own.name)
             }
@@ -468,11 +512,11 @@ impl Printer<'_, '_> {
     /// A function's name, with its schema where it is a user's that the search path doesn't lead to (in
     /// what is stored: always).
     pub fn function_name(&self, function: Oid, name: &str) -> String {
-        let cx = self.binder.cx;
-        let name = quote_ident(name);
-        let Some(own) = cx.catalog.function(function.0) else { return name };
+        let (cx, naming) = (self.binder.cx, self.naming());
+        let Some(own) = naming.function(function.0) else { return quote_ident(name) };
+        let name = quote_ident(&own.name);
         let hidden = self.by_oid || !cx.search_path.contains(&own.schema);
-        match cx.catalog.schema(own.schema) {
+        match naming.schema(own.schema) {
             Some(schema) if hidden => format!("{}.{name}", quote_ident(&schema.name)),
             _ => name,
         }
@@ -481,7 +525,7 @@ impl Printer<'_, '_> {
     /// A type's name, with its schema where the search path doesn't lead to it (in what is stored: always).
     fn type_name(&self, ty: Oid, typmod: i32) -> String {
         match self.by_oid && types::user::is_user(ty) {
-            true => self.binder.cx.catalog.type_name(&[], ty.0).unwrap_or_else(|| "???".to_owned()),
+            true => self.naming().type_name(&[], ty.0).unwrap_or_else(|| "???".to_owned()),
             false => format_type(ty, typmod),
         }
     }
@@ -498,7 +542,12 @@ impl Printer<'_, '_> {
     }
 
     fn text_of(&self, value: &Datum, ty: Oid) -> String {
-        if let (Datum::Oid(id), REGCLASS, false) = (value, ty, self.by_oid) {
+        if let (Datum::Oid(id), true) =
+            (value, self.by_oid && crate::bind::coerce::needs_catalog(ty))
+        {
+            return id.to_string();
+        }
+        if let (Datum::Oid(id), REGCLASS) = (value, ty) {
             return relation_name(self.binder.cx, *id).unwrap_or_else(|| id.to_string());
         }
         types::io::to_text(ty, value, self.binder.cx.format).unwrap_or_default().to_string()

@@ -7,6 +7,7 @@
 //! follows the rename ([`renamed`]).
 
 pub(crate) mod actions;
+pub mod body;
 mod calls;
 
 use std::cell::RefCell;
@@ -53,6 +54,7 @@ pub fn print(cx: &PrepareContext<'_>, view: &catalog::Table, pretty: bool) -> Re
             bare: false,
             frames: RefCell::default(),
             rows: false,
+            qualifies: false,
             selects: selects_of(select),
         };
         printer.statement(select, Some(&names))
@@ -127,6 +129,8 @@ pub(crate) struct Printer<'p, 'b> {
     frames: RefCell<Vec<Frame>>,
     /// Whole rows of FROM items are printed as such.
     rows: bool,
+    /// Parameters stand with their function's name even where no table is in FROM.
+    qualifies: bool,
     /// All SELECTs inside, by address.
     selects: HashMap<usize, &'p pb::SelectStmt>,
 }
@@ -158,6 +162,7 @@ impl<'p, 'b> Printer<'p, 'b> {
             bare: false,
             frames: RefCell::default(),
             rows: false,
+            qualifies: false,
             selects: selects_of(root),
         }
     }
@@ -1083,6 +1088,23 @@ impl Names for Here<'_, '_, '_> {
             }
         }
         None
+    }
+
+    fn parameter(&self, number: u32) -> Option<String> {
+        self.printer.path?;
+        let cx = self.printer.binder.cx;
+        let arguments = cx.arguments?;
+        let name = arguments.names.get(number as usize).filter(|n| !n.is_empty())?;
+        let frames = self.printer.frames.borrow();
+        let alone = !self.printer.qualifies && frames.iter().all(|f| f.select.items.is_empty());
+        Some(match alone {
+            true => quote_ident(name),
+            false => format!("{}.{}", quote_ident(&arguments.function), quote_ident(name)),
+        })
+    }
+
+    fn naming(&self) -> Option<&Snapshot> {
+        Some(self.printer.naming)
     }
 
     fn subquery(&self, subquery: &SubqueryExpr) -> Option<String> {

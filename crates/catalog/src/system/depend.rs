@@ -73,8 +73,11 @@ impl Ties<'_, '_> {
         }
     }
 
-    fn add_uses(&mut self, from: End, uses: impl Iterator<Item = (Id, u16)>) {
-        for (id, column) in uses {
+    /// The use of objects and columns; that of a column stands for that of its table.
+    fn add_uses(&mut self, from: End, uses: impl Iterator<Item = (Id, u16)> + Clone) {
+        let all = uses.clone();
+        let finer = |id| all.clone().any(|(other, column)| other == id && column != 0);
+        for (id, column) in uses.filter(|(id, column)| *column != 0 || !finer(*id)) {
             self.add(from, (super::schema::class_of(self.cx, id), id, column), 'n');
         }
     }

@@ -27,6 +27,7 @@ mod shared_depend;
 pub(crate) mod text_search;
 mod triggers;
 mod type_text;
+mod usage;
 mod user_types;
 mod views;
 
@@ -271,6 +272,11 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
         "constraint_table_usage" => information::constraint_table_usage,
         "view_table_usage" => information::view_table_usage,
         "view_column_usage" => information::view_column_usage,
+        "column_column_usage" => usage::column_column_usage,
+        "routine_column_usage" => usage::routine_column_usage,
+        "routine_routine_usage" => usage::routine_routine_usage,
+        "routine_sequence_usage" => usage::routine_sequence_usage,
+        "routine_table_usage" => usage::routine_table_usage,
         "information_schema_catalog_name" => information::catalog_name,
         "character_sets" => information::character_sets,
         "usage_privileges" => information::usage_privileges,

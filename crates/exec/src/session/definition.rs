@@ -92,8 +92,10 @@ pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option
             if view.function(id).is_some() =>
         {
             let all = function == F::PgGetFunctionArguments;
-            let own = view.function(id);
-            own.map_or(Datum::Null, |f| text(catalog::routine::arguments(f, all)))
+            match view.function(id) {
+                Some(own) => text(catalog::routine::arguments(&*with_defaults(own, run)?, all)),
+                None => Datum::Null,
+            }
         }
         F::PgGetFunctionResult if view.function(id).is_some() => {
             let path = run.cx.search_path;
@@ -102,16 +104,23 @@ pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option
         }
         F::PgGetFunctiondef if view.function(id).is_some() => {
             let path = run.cx.search_path;
-            let own = view.function(id);
-            own.map_or(Datum::Null, |f| text(catalog::routine::definition(&view, path, f)))
+            match view.function(id) {
+                Some(own) => {
+                    let body = standard_body(own, run)?;
+                    let own = with_defaults(own, run)?;
+                    text(catalog::routine::definition(&view, path, &own, body))
+                }
+                None => Datum::Null,
+            }
         }
-        F::PgGetFunctionSqlbody => {
-            let body = view.function(id).and_then(|f| catalog::routine::standard_body(f));
-            body.map_or(Datum::Null, text)
-        }
+        F::PgGetFunctionSqlbody => match view.function(id) {
+            Some(own) => standard_body(own, run)?.map_or(Datum::Null, text),
+            None => Datum::Null,
+        },
         F::PgGetFunctionArgDefault => {
             let wanted = int_at(args, 1).checked_sub(1).and_then(|n| usize::try_from(n).ok());
-            let default = view.function(id).zip(wanted).and_then(|(f, n)| {
+            let own = view.function(id).map(|f| with_defaults(f, run)).transpose()?;
+            let default = own.zip(wanted).and_then(|(f, n)| {
                 f.args.get(n).filter(|a| a.mode != 'o').and_then(|a| a.default.clone())
             });
             default.map_or(Datum::Null, text)
@@ -212,6 +221,32 @@ pub(super) fn rule(id: u32, pretty: bool, run: &mut Run<'_, '_>) -> Option<Strin
 }
 
 /// A view's query as PostgreSQL prints it; by oid or name.
+/// A function with the defaults of its parameters as PostgreSQL prints them.
+fn with_defaults<'f>(
+    function: &'f catalog::Function,
+    run: &mut Run<'_, '_>,
+) -> Result<std::borrow::Cow<'f, catalog::Function>> {
+    if function.uses.is_empty() {
+        return Ok(std::borrow::Cow::Borrowed(function));
+    }
+    let mut shown = catalog::Function::clone(function);
+    for arg in &mut shown.args {
+        let Some(default) = arg.default.take() else { continue };
+        let ty = (base::Oid(arg.ty), -1);
+        let printed = with_context(run.cx, |cx| sql::print::default(cx, ty, &default, false))?;
+        arg.default = Some(printed);
+    }
+    Ok(std::borrow::Cow::Owned(shown))
+}
+
+/// A standard body as PostgreSQL prints it; None for a function whose body is a string.
+fn standard_body(function: &catalog::Function, run: &mut Run<'_, '_>) -> Result<Option<String>> {
+    if !function.standard_body {
+        return Ok(None);
+    }
+    with_context(run.cx, |cx| sql::view::body::print(cx, function)).map(Some)
+}
+
 fn view_definition(args: &[Datum], run: &mut Run<'_, '_>) -> Result<Datum> {
     let id = match args.first() {
         Some(Datum::Text(name)) => super::names::regclass_from_name(name, run)?,

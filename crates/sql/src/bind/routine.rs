@@ -271,10 +271,11 @@ impl Binder<'_> {
             ));
         }
         let (types, result) = (function.input_types(), Oid(function.result));
-        let bound = routine::prepare_body(function, &types, result, false, self.cx)
+        let kept = crate::view::body::defined(self.cx, function).map_err(|e| self.near(e))?;
+        routine::prepare_body(function, &types, result, false, self.cx)
             .map_err(|e| self.near(e))?;
-        let tables = bound.statements.iter().flat_map(|s| s.locks.iter());
-        function.uses = tables.map(|(table, _)| (table.0, 0)).collect();
+        function.body = kept.0;
+        function.uses.extend(kept.1);
         function.uses.sort_unstable();
         function.uses.dedup();
         Ok(())
@@ -330,7 +331,9 @@ impl Binder<'_> {
                     let scope = Scope::new(None);
                     scope.place.set(Place::Values);
                     self.holding(|b| b.expr(&scope, node))?;
-                    Some(self.new_default(node, ty, -1, &p.name)?.0)
+                    let (default, uses) = self.new_default(node, ty, -1, &p.name)?;
+                    function.uses.extend(uses.into_iter().map(|id| (id, 0)));
+                    Some(default)
                 }
             };
             if default.is_none()
@@ -840,19 +843,6 @@ pub(crate) fn blank() -> Function {
     }
 }
 
-/// Without FROM a lone name is a parameter's, and PostgreSQL shows its column with a name.
-fn name_parameters(select: &mut pb::SelectStmt) {
-    for node in &mut select.target_list {
-        let Some(NodeEnum::ResTarget(target)) = &mut node.node else { continue };
-        if let Some(NodeEnum::ColumnRef(column)) = inner(&target.val)
-            && target.name.is_empty()
-            && let Some(name) = ast::owned_strings(&column.fields).pop()
-        {
-            target.name = name;
-        }
-    }
-}
-
 /// `RETURN expression`, or the statements of BEGIN ATOMIC.
 fn standard_body(node: &NodeEnum) -> Result<String> {
     let statement = |node: &NodeEnum| match node {
@@ -860,11 +850,6 @@ fn standard_body(node: &NodeEnum) -> Result<String> {
             Some(value) => Ok(format!("SELECT {}", deparse_expr(value)?)),
             None => Err(bad("no function body specified")),
         },
-        NodeEnum::SelectStmt(select) if select.from_clause.is_empty() => {
-            let mut select = select.clone();
-            name_parameters(&mut select);
-            deparse_statement(&NodeEnum::SelectStmt(select))
-        }
         other => deparse_statement(other),
     };
     match node {
@@ -873,8 +858,7 @@ fn standard_body(node: &NodeEnum) -> Result<String> {
                 return Err(bad("no function body specified"));
             };
             let text = deparse_expr(value)?;
-            let compound = matches!(value, NodeEnum::AExpr(_) | NodeEnum::BoolExpr(_));
-            Ok(if compound { format!("RETURN ({text})") } else { format!("RETURN {text}") })
+            Ok(format!("RETURN {text}"))
         }
         NodeEnum::List(list) => {
             let mut out = Vec::new();

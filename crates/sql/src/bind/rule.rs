@@ -497,7 +497,9 @@ impl<'a> Binder<'a> {
     /// # Errors
     /// The statement's.
     pub(crate) fn bind_action(&mut self, node: &NodeEnum, rows: &[NsItem]) -> Result<()> {
-        self.applied = Some(Applied { rel: None, items: rows.to_vec() });
+        if !rows.is_empty() {
+            self.applied = Some(Applied { rel: None, items: rows.to_vec() });
+        }
         match node {
             NodeEnum::InsertStmt(stmt) => self.insert(stmt).map(drop),
             NodeEnum::UpdateStmt(stmt) => self.update(stmt).map(drop),
@@ -629,16 +631,37 @@ impl<'a> Binder<'a> {
         table: &Arc<Table>,
         f: impl FnOnce(&mut Self, &[NsItem]) -> Result<(Option<Tree>, Option<Expr>)>,
     ) -> Result<BoundPart> {
-        self.record = Some(Record::default());
-        let unfolded = std::mem::replace(&mut self.unfolded, true);
-        let bypassing = std::mem::replace(&mut self.bypassing, true);
-        let rows = self.defined_rows(table)?;
-        let done = self.holding(|b| f(b, &rows));
-        (self.unfolded, self.bypassing) = (unfolded, bypassing);
-        let (node, condition) = done?;
+        let bound = self.recorded_part(|b| b.defined_rows(table), f)?;
         if !self.params.is_empty() {
             return Err(err!(UNDEFINED_PARAMETER, "there is no parameter $1"));
         }
+        Ok(bound)
+    }
+
+    /// Binds a statement of a standard body, recording it.
+    ///
+    /// # Errors
+    /// The statement's.
+    pub(crate) fn body_part(&mut self, node: Tree) -> Result<BoundPart> {
+        let no_rows = |_: &mut Self| Ok(Vec::new());
+        self.recorded_part(no_rows, |b, rows| {
+            b.bind_action(&node, rows)?;
+            Ok((Some(node), None))
+        })
+    }
+
+    fn recorded_part(
+        &mut self,
+        rows: impl FnOnce(&mut Self) -> Result<Vec<NsItem>>,
+        f: impl FnOnce(&mut Self, &[NsItem]) -> Result<(Option<Tree>, Option<Expr>)>,
+    ) -> Result<BoundPart> {
+        self.record = Some(Record::default());
+        let unfolded = std::mem::replace(&mut self.unfolded, true);
+        let bypassing = std::mem::replace(&mut self.bypassing, true);
+        let rows = rows(self)?;
+        let done = self.holding(|b| f(b, &rows));
+        (self.unfolded, self.bypassing) = (unfolded, bypassing);
+        let (node, condition) = done?;
         if let (Some(record), Some(condition)) = (&mut self.record, &condition) {
             record.exprs.insert((0, super::record::Part::On), vec![condition.clone()]);
         }

@@ -225,8 +225,9 @@ impl Binder<'_> {
             exprs.extend(change.conditions.iter().chain(rest.into_iter().flatten()));
             exprs.extend(change.returning.iter().map(|(_, e)| e));
         }
-        let (mut cols, mut objects) = (Vec::new(), Vec::new());
+        let (mut cols, mut objects, mut fields) = (Vec::new(), Vec::new(), Vec::new());
         for e in exprs {
+            crate::print::fields_of(self.cx.catalog, e, &mut fields);
             crate::walk::columns_of(e, &mut cols);
             objects.extend(crate::print::objects_of(e));
         }
@@ -235,7 +236,7 @@ impl Binder<'_> {
         }
         let origins: Vec<(u32, u16)> =
             cols.iter().filter_map(|c| self.vars[usize::from(*c)].origin).collect();
-        for (table, column) in origins {
+        for (table, column) in origins.into_iter().chain(fields) {
             self.note_use(table, column);
         }
         for id in objects {

@@ -31,7 +31,11 @@ impl<'l> Look<'l> {
         Look { naming, path: None, pretty: false }
     }
 
-    fn printer<'p, 'b>(self, binder: &'p Binder<'b>, bound: &'p BoundPart) -> Printer<'p, 'b>
+    pub(super) fn printer<'p, 'b>(
+        self,
+        binder: &'p Binder<'b>,
+        bound: &'p BoundPart,
+    ) -> Printer<'p, 'b>
     where
         'l: 'p,
     {
@@ -43,6 +47,7 @@ impl<'l> Look<'l> {
             pretty: self.pretty,
             bare: false,
             rows: true,
+            qualifies: false,
             frames: Default::default(),
             selects: bound.node.as_ref().map(|node| selects_of(node)).unwrap_or_default(),
         }
@@ -64,16 +69,25 @@ pub(crate) fn action(binder: &Binder<'_>, bound: &BoundPart, look: Look<'_>) -> 
     let Some(node) = &bound.node else {
         return Err(Error::internal("a rule without a statement"));
     };
-    let printer = look.printer(binder, bound);
-    let mut out = Out { text: String::new(), indent: 0 };
-    match &**node {
+    action_at(&look.printer(binder, bound), node, &bound.rows, 0)
+}
+
+/// A statement of a rule or a standard body with its first line at an indentation.
+pub(super) fn action_at(
+    printer: &Printer<'_, '_>,
+    node: &NodeEnum,
+    rows: &[NsItem],
+    indent: i32,
+) -> Result<String> {
+    let mut out = Out { text: String::new(), indent };
+    match node {
         NodeEnum::SelectStmt(stmt) => {
             if is_values(stmt) {
-                printer.enter(names(bound.rows.clone()), Vec::new());
+                printer.enter(names(rows.to_vec()), Vec::new());
             }
-            return printer.query(stmt, None, 0);
+            return printer.query(stmt, None, indent);
         }
-        NodeEnum::InsertStmt(stmt) => printer.insert(stmt, &bound.rows, &mut out)?,
+        NodeEnum::InsertStmt(stmt) => printer.insert(stmt, rows, &mut out)?,
         NodeEnum::UpdateStmt(stmt) => printer.update(stmt, &mut out)?,
         NodeEnum::DeleteStmt(stmt) => printer.delete(stmt, &mut out)?,
         NodeEnum::NotifyStmt(stmt) => {
