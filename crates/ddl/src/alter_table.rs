@@ -615,7 +615,8 @@ fn set_type(
         indexes.push(index);
     }
     super::event_trigger::rewriting(table.oid, 4, cx)?;
-    rewrite_with(cx, table, &select, None, indexes).map(drop)
+    rewrite_with(cx, table, &select, None, indexes)?;
+    super::constraint::check_changed_column(cx, id, number)
 }
 
 /// Columns of foreign keys, on either side, are compared byte by byte.

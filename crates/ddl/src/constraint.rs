@@ -13,6 +13,7 @@ use txn::LockMode;
 
 use super::{create_index, name, refresh};
 use exec::context::ExecContext;
+use exec::modify::key_types;
 use exec::rights;
 use exec::session::quote_identifier;
 use exec::spi::{query, query_of, rows_of};
@@ -478,14 +479,6 @@ fn check_persistence(table: &Table, parent: &Table) -> Result<()> {
     )
 }
 
-/// Whether an `=` operator compares the two types, directly or after implicit casts.
-fn comparable(a: Oid, b: Oid) -> bool {
-    use types::func::{CastContext, cast, operators_named};
-    let implicit =
-        |from, to| from == to || cast(from, to).is_some_and(|c| c.context == CastContext::Implicit);
-    operators_named("=").iter().any(|o| o.left == a && o.right == b) || implicit(a, b)
-}
-
 /// A role whose table refers to another needs the right to, on the table or on the columns.
 fn check_reference(cx: &mut ExecContext<'_>, parent: &Table, columns: &[u16]) -> Result<()> {
     let view = cx.catalog_tx.view();
@@ -571,22 +564,7 @@ fn foreign_key(
             ),
         }
     }
-    for (mine, theirs) in numbers.iter().zip(&targets) {
-        let a = &table.columns[usize::from(*mine) - 1];
-        let b = &parent.columns[usize::from(*theirs) - 1];
-        if !comparable(Oid(a.ty), Oid(b.ty)) {
-            let (x, y) =
-                (types::io::format_type(Oid(a.ty), -1), types::io::format_type(Oid(b.ty), -1));
-            return Err(err!(
-                DATATYPE_MISMATCH,
-                "foreign key constraint \"{name}\" cannot be implemented"
-            )
-            .detail(format!(
-                "Key columns \"{}\" and \"{}\" are of incompatible types: {x} and {y}.",
-                a.name, b.name
-            )));
-        }
-    }
+    check_key_types((&table, &numbers), (&parent, &targets), &name)?;
     for part in &index.columns {
         if !part.slot()?.is_deterministic() {
             return Err(no_deterministic_key());
@@ -627,6 +605,59 @@ fn foreign_key(
     super::partition::spread_foreign_key(cx, &whole, &constraint)
 }
 
+/// Columns of a foreign key can be compared.
+fn check_key_types(
+    (table, columns): (&Table, &[u16]),
+    (parent, referenced): (&Table, &[u16]),
+    name: &str,
+) -> Result<()> {
+    for (mine, theirs) in columns.iter().zip(referenced) {
+        let a = &table.columns[usize::from(*mine) - 1];
+        let b = &parent.columns[usize::from(*theirs) - 1];
+        if !key_types::comparable(Oid(a.ty), Oid(b.ty)) {
+            let (x, y) =
+                (types::io::format_type(Oid(a.ty), -1), types::io::format_type(Oid(b.ty), -1));
+            return Err(err!(
+                DATATYPE_MISMATCH,
+                "foreign key constraint \"{name}\" cannot be implemented"
+            )
+            .detail(format!(
+                "Key columns \"{}\" and \"{}\" are of incompatible types: {x} and {y}.",
+                a.name, b.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Foreign keys from and to a column hold though the column has another type now.
+///
+/// # Errors
+/// `42804` where the types can't be compared any more, `23503`.
+pub fn check_changed_column(cx: &mut ExecContext<'_>, id: u32, column: u16) -> Result<()> {
+    let table = refresh(cx, id)?;
+    let view = cx.catalog_tx.view();
+    let mut keys = Vec::new();
+    for (constraint, key) in table.foreign_keys().filter(|(_, k)| k.columns.contains(&column)) {
+        keys.push((table.clone(), constraint.clone(), key.clone()));
+    }
+    for other in table.referenced_by.iter().filter_map(|id| view.table(*id)) {
+        let to_it = other.foreign_keys().filter(|(_, k)| k.table == id);
+        for (constraint, key) in to_it.filter(|(_, k)| k.referenced.contains(&column)) {
+            keys.push((Table::clone(other), constraint.clone(), key.clone()));
+        }
+    }
+    for (child, constraint, key) in keys {
+        let parent = refresh(cx, key.table)?;
+        let name = &constraint.name;
+        check_key_types((&child, &key.columns), (&parent, &key.referenced), name)?;
+        if !constraint.unvalidated && !child.is_partitioned() {
+            check_rows(cx, &child, &parent, name, &key)?;
+        }
+    }
+    Ok(())
+}
+
 /// The error for a foreign key over texts that are equal when their bytes aren't.
 pub fn no_deterministic_key() -> base::Error {
     let what = "a foreign key over texts with a collation that is not deterministic";
@@ -655,6 +686,17 @@ fn check_generated_actions(
     )
 }
 
+/// A referring column `fk.…` as it is compared with a referred one.
+fn compared(table: &Table, mine: &u16, parent: &Table, theirs: &u16) -> String {
+    let mine = &table.columns[usize::from(*mine) - 1];
+    let theirs = &parent.columns[usize::from(*theirs) - 1];
+    let name = format!("fk.{}", quote_identifier(&mine.name));
+    match key_types::cast_to(Oid(mine.ty), Oid(theirs.ty)) {
+        Some(ty) => format!("{name}::{}", types::io::format_type(ty, -1)),
+        None => name,
+    }
+}
+
 /// All rows that are there must have a row to refer to.
 ///
 /// # Errors
@@ -676,7 +718,7 @@ pub fn check_rows(
         .columns
         .iter()
         .zip(&key.referenced)
-        .map(|(a, b)| format!("{} = {}", theirs(b), mine(a)))
+        .map(|(a, b)| format!("{} = {}", theirs(b), compared(table, a, parent, b)))
         .collect();
     let present: Vec<String> =
         key.columns.iter().map(|n| format!("{} IS NOT NULL", mine(n))).collect();
@@ -736,7 +778,7 @@ fn check_no_reference(
         .columns
         .iter()
         .zip(&key.referenced)
-        .map(|(a, b)| format!("pk.{} = fk.{}", name(whole, b), name(table, a)))
+        .map(|(a, b)| format!("pk.{} = {}", name(whole, b), compared(table, a, whole, b)))
         .collect();
     let shown: Vec<String> = key.columns.iter().map(|n| format!("fk.{}", name(table, n))).collect();
     let text = format!(

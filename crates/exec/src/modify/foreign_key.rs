@@ -21,6 +21,7 @@ use types::Datum;
 
 use super::deferred::{Check, Waiting};
 use super::errors;
+use super::key_types::{KeyTypes, Referrers};
 use super::pipeline::{self, Changed, Proposal, Source};
 use super::writer::Writer;
 use crate::context::ExecContext;
@@ -95,6 +96,7 @@ struct Outgoing {
     constraint: u32,
     name: String,
     key: ForeignKey,
+    types: KeyTypes,
     parent: Arc<Table>,
     index: Arc<Index>,
     /// Checked when the transaction ends.
@@ -106,6 +108,7 @@ struct Incoming {
     constraint: u32,
     name: String,
     key: ForeignKey,
+    types: KeyTypes,
     child: Arc<Table>,
     /// NO ACTION is checked when the transaction ends.
     deferred: bool,
@@ -121,13 +124,14 @@ impl Outgoing {
     fn new(
         constraint: &Constraint,
         key: &ForeignKey,
-        parent: &Arc<Table>,
-        index: &Arc<Index>,
+        child: &Table,
+        (parent, index): (&Arc<Table>, &Arc<Index>),
     ) -> Outgoing {
         Outgoing {
             constraint: constraint.oid,
             name: constraint.name.clone(),
             key: key.clone(),
+            types: KeyTypes::new(key, child, parent),
             parent: parent.clone(),
             index: index.clone(),
             deferred: false,
@@ -147,11 +151,17 @@ impl Outgoing {
 }
 
 impl Incoming {
-    fn new(constraint: &Constraint, key: &ForeignKey, child: &Arc<Table>) -> Incoming {
+    fn new(
+        constraint: &Constraint,
+        key: &ForeignKey,
+        child: &Arc<Table>,
+        parent: &Table,
+    ) -> Incoming {
         Incoming {
             constraint: constraint.oid,
             name: constraint.name.clone(),
             key: key.clone(),
+            types: KeyTypes::new(key, child, parent),
             child: child.clone(),
             deferred: false,
             whole: None,
@@ -249,7 +259,7 @@ impl References {
             let (Some(parent), Some(index)) = (view.table(key.table), view.index(key.index)) else {
                 continue;
             };
-            let mut outgoing = Outgoing::new(constraint, key, parent, index);
+            let mut outgoing = Outgoing::new(constraint, key, table, (parent, index));
             outgoing.deferred = constraint.deferrable && cx.hooks.deferred().defers(constraint);
             references.outgoing.push(outgoing);
         }
@@ -264,7 +274,7 @@ impl References {
             lock_table(cx, id, LockMode::RowShare)?;
             let view = cx.catalog_tx.view();
             let Some(child) = view.table(id) else { continue };
-            let mut incoming = Incoming::new(&key.constraint, &key.key, child);
+            let mut incoming = Incoming::new(&key.constraint, &key.key, child, table);
             incoming.whole = key.whole;
             incoming.deferred =
                 key.constraint.deferrable && cx.hooks.deferred().defers(&key.constraint);
@@ -276,6 +286,12 @@ impl References {
     /// Notes a new row.
     pub fn inserted(&mut self, row: &[Datum]) {
         self.outgoing.iter_mut().for_each(|fk| fk.note(row));
+    }
+
+    /// Notes the keys of a row that have columns among those that an action set, to whatever value.
+    fn assigned(&mut self, row: &[Datum], set: &[u16]) {
+        let keys = self.outgoing.iter_mut();
+        keys.filter(|fk| fk.key.columns.iter().any(|n| set.contains(n))).for_each(|fk| fk.note(row));
     }
 
     /// Notes a changed row.
@@ -293,10 +309,13 @@ impl References {
         }
     }
 
-    /// Notes a row that is gone.
-    pub fn deleted(&mut self, old: &[Datum]) {
+    /// Notes a row that is gone. `moved`: what it is in another partition, which is an update to those who refer
+    /// to the partitioned table.
+    pub fn deleted(&mut self, old: &[Datum], moved: Option<&[Datum]>) {
         for fk in &mut self.incoming {
-            fk.pending.push((pick(old, &fk.key.referenced), None));
+            let new = moved.filter(|_| fk.whole.is_some());
+            let new = new.map(|row| pick(row, &fk.key.referenced));
+            fk.pending.push((pick(old, &fk.key.referenced), new));
         }
     }
 
@@ -445,7 +464,7 @@ pub fn check_deferred_keys(
     let (Some(parent), Some(index)) = (view.table(key.table), view.index(key.index)) else {
         return Ok(());
     };
-    let mut fk = Outgoing::new(constraint, key, parent, index);
+    let mut fk = Outgoing::new(constraint, key, table, (parent, index));
     fk.deferred = true;
     let child = TableHandle::open(run.cx.engine, table, run.cx.format)?;
     check_keys(&child, &fk, keys, run)
@@ -467,7 +486,7 @@ pub fn check_deferred_gone(
         let Some(child) = view.table(child).filter(|_| key.constraint.oid == constraint) else {
             continue;
         };
-        let mut fk = Incoming::new(&key.constraint, &key.key, child);
+        let mut fk = Incoming::new(&key.constraint, &key.key, child, table);
         fk.whole = key.whole;
         keys.iter().try_for_each(|gone| key_gone(&parent, &fk, gone, run))?;
     }
@@ -483,35 +502,14 @@ fn as_row(width: usize, columns: &[u16], key: &[Datum]) -> Vec<Datum> {
     row
 }
 
-/// Brings a key's integers to the widths of the other table's columns (`int4` refers to `int8`).
-fn coerce(table: &Table, columns: &[u16], key: &[Datum]) -> Option<Vec<Datum>> {
-    use types::oids;
-    let one = |(n, value): (&u16, &Datum)| {
-        let wide = match value {
-            Datum::Int2(v) => i64::from(*v),
-            Datum::Int4(v) => i64::from(*v),
-            Datum::Int8(v) => *v,
-            other => return Some(other.clone()),
-        };
-        match Oid(table.columns[usize::from(*n) - 1].ty) {
-            oids::INT2 => i16::try_from(wide).ok().map(Datum::Int2),
-            oids::INT4 => i32::try_from(wide).ok().map(Datum::Int4),
-            oids::INT8 => Some(Datum::Int8(wide)),
-            _ => Some(value.clone()),
-        }
-    };
-    columns.iter().zip(key).map(one).collect()
-}
-
-/// The partition of a partitioned table that has a unique key, with the key's columns there; None: there is none.
+/// The partition of a partitioned table that has a key of its own columns' types, with the key's columns there; None: there is none.
 fn partition_with(
     whole: &Arc<Table>,
     columns: &[u16],
     key: &[Datum],
     run: &mut Run<'_, '_>,
 ) -> Result<Option<(Arc<Table>, Vec<u16>)>> {
-    let Some(key) = coerce(whole, columns, key) else { return Ok(None) };
-    let row = as_row(whole.columns.len(), columns, &key);
+    let row = as_row(whole.columns.len(), columns, key);
     let mut router = crate::partition::Router::reading(whole);
     let Some(id) = router.find(&row, run)? else { return Ok(None) };
     let part = crate::partition::open(run.cx, id, LockMode::RowShare)?;
@@ -522,7 +520,9 @@ fn partition_with(
 
 /// As [`lock_parent`], in the partition where the key belongs.
 fn lock_in_partition(fk: &Outgoing, key: &[Datum], run: &mut Run<'_, '_>) -> Result<bool> {
-    let Some((part, referenced)) = partition_with(&fk.parent, &fk.key.referenced, key, run)? else {
+    let Some(row) = fk.types.referred(key, run.cx.format)? else { return Ok(false) };
+    let Some((part, referenced)) = partition_with(&fk.parent, &fk.key.referenced, &row, run)?
+    else {
         return Ok(false);
     };
     let view = run.cx.catalog_tx.view();
@@ -531,6 +531,7 @@ fn lock_in_partition(fk: &Outgoing, key: &[Datum], run: &mut Run<'_, '_>) -> Res
         constraint: fk.constraint,
         name: fk.name.clone(),
         key: ForeignKey { referenced, ..fk.key.clone() },
+        types: fk.types.clone(),
         parent: part.clone(),
         index,
         deferred: fk.deferred,
@@ -566,7 +567,7 @@ fn lock_parent(
     key: &[Datum],
     run: &mut Run<'_, '_>,
 ) -> Result<bool> {
-    let Some(key) = coerce(&fk.parent, &fk.key.referenced, key) else {
+    let Some(key) = fk.types.referred(key, run.cx.format)? else {
         return Ok(false);
     };
     let row = as_row(fk.parent.columns.len(), &fk.key.referenced, &key);
@@ -626,18 +627,18 @@ fn lock_first(
     Ok(false)
 }
 
+/// A row with the places of its version and of its root.
+type FoundRow = (TupleId, TupleId, Vec<Datum>);
+
 /// Rows of a table with these values, with their places.
-pub fn find_rows(
+fn find_rows(
     handle: &TableHandle,
     columns: &[u16],
     key: &[Datum],
     first_only: bool,
     run: &mut Run<'_, '_>,
-) -> Result<Vec<(TupleId, TupleId, Vec<Datum>)>> {
-    let Some(key) = coerce(&handle.table, columns, key) else {
-        return Ok(vec![]);
-    };
-    let wanted = as_row(handle.table.columns.len(), columns, &key);
+) -> Result<Vec<FoundRow>> {
+    let wanted = as_row(handle.table.columns.len(), columns, key);
     let view = run.cx.catalog_tx.view();
     let indexes = view.indexes_of(&handle.table);
     let covering = indexes.iter().find(|index| {
@@ -674,32 +675,64 @@ pub fn find_rows(
             }
         }
         None => {
-            let mut scan = handle.heap.scan(&snapshot, None);
-            let mut failed = None;
-            let counts = run.cx.tally.of(handle.table.oid);
-            counts.scans += 1;
-            loop {
-                sched::check_interrupts()?;
-                let more = scan.next_page(run.cx.tx, |tid, root, data| {
-                    counts.returned += 1;
-                    match handle.decode_all(data) {
-                        Ok(row) if same_key(&row, &wanted, columns) => {
-                            found.push((tid, root, row));
-                        }
-                        Ok(_) => {}
-                        Err(error) => failed = Some(error),
-                    }
-                })?;
-                if let Some(error) = failed {
-                    return Err(error);
-                }
-                if !more || first_only && !found.is_empty() {
-                    break;
-                }
-            }
+            let same = |row: &[Datum]| Ok(same_key(row, &wanted, columns));
+            found = search(handle, &snapshot, first_only, &same, run)?;
         }
     }
     Ok(found)
+}
+
+/// Rows that fit, with their places, by a look at every row of a table.
+fn search(
+    handle: &TableHandle,
+    snapshot: &Snapshot,
+    first_only: bool,
+    fits: &dyn Fn(&[Datum]) -> Result<bool>,
+    run: &mut Run<'_, '_>,
+) -> Result<Vec<FoundRow>> {
+    let (mut found, mut failed) = (Vec::new(), None);
+    let mut scan = handle.heap.scan(snapshot, None);
+    let counts = run.cx.tally.of(handle.table.oid);
+    counts.scans += 1;
+    loop {
+        sched::check_interrupts()?;
+        let more = scan.next_page(run.cx.tx, |tid, root, data| {
+            counts.returned += 1;
+            let row = handle.decode_all(data).and_then(|row| Ok((fits(&row)?, row)));
+            match row {
+                Ok((true, row)) => found.push((tid, root, row)),
+                Ok((false, _)) => {}
+                Err(error) => failed = Some(error),
+            }
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if !more || first_only && !found.is_empty() {
+            return Ok(found);
+        }
+    }
+}
+
+/// Rows that refer to a key, with their places.
+fn find_referring(
+    child: &TableHandle,
+    fk: &Incoming,
+    key: &[Datum],
+    first_only: bool,
+    run: &mut Run<'_, '_>,
+) -> Result<Vec<FoundRow>> {
+    let format = run.cx.format;
+    match fk.types.referrers(key, format)? {
+        Referrers::None => Ok(vec![]),
+        Referrers::With(own) => find_rows(child, &fk.key.columns, &own, first_only, run),
+        Referrers::Anywhere => {
+            let columns = &fk.key.columns;
+            let refers = |row: &[Datum]| fk.types.refers(&pick(row, columns), key, format);
+            let snapshot = everything(run);
+            search(child, &snapshot, first_only, &refers, run)
+        }
+    }
 }
 
 /// A referred key went away: does what the foreign key says.
@@ -720,7 +753,7 @@ fn key_gone(
     }
     let child = TableHandle::open(run.cx.engine, &fk.child, run.cx.format)?;
     let forbids = matches!(action, ForeignKeyAction::NoAction | ForeignKeyAction::Restrict);
-    let rows = find_rows(&child, &fk.key.columns, old, forbids, run)?;
+    let rows = find_referring(&child, fk, old, forbids, run)?;
     if rows.is_empty() {
         return Ok(());
     }
@@ -738,14 +771,16 @@ fn key_gone(
     let owner = fk.child.owner;
     let values = in_name_of(run, owner, |run| replacement(fk, action, columns, new, run))?;
     if action == ForeignKeyAction::SetDefault
-        && values.as_deref() == Some(old)
+        && let Some(values) = &values
+        && values.len() == old.len()
+        && fk.types.refers(values, old, run.cx.format)?
         && !is_there_again(parent, fk, old, run)?
     {
         // The default is the key that goes away.
         return still_referenced(run);
     }
     let set = values.as_deref().map(|v| (columns, v));
-    in_name_of(run, owner, |run| act(&fk.child, &fk.key.columns, old, set, rows, run))
+    in_name_of(run, owner, |run| act(fk, old, set, rows, run))
 }
 
 /// What the referring columns become; None: the row is deleted.
@@ -756,29 +791,38 @@ fn replacement(
     new: Option<&[Datum]>,
     run: &mut Run<'_, '_>,
 ) -> Result<Option<Vec<Datum>>> {
-    Ok(match (action, new) {
-        (ForeignKeyAction::Cascade, None) => None,
-        (ForeignKeyAction::Cascade, Some(new)) => coerce(&fk.child, &fk.key.columns, new),
+    let mut values = match (action, new) {
+        (ForeignKeyAction::Cascade, None) => return Ok(None),
+        (ForeignKeyAction::Cascade, Some(new)) => {
+            fk.types.assigned((&fk.child, &fk.key.columns), new, run.cx.format)?
+        }
         (ForeignKeyAction::SetDefault, _) => {
             let mut values = Vec::new();
             for n in columns {
                 values.push(crate::spi::default_value(&fk.child, *n, run.cx)?);
             }
-            Some(values)
+            values
         }
-        _ => Some(vec![Datum::Null; columns.len()]),
-    })
+        _ => vec![Datum::Null; columns.len()],
+    };
+    for (n, value) in columns.iter().zip(&mut values) {
+        let ty = Oid(fk.child.columns[usize::from(*n) - 1].ty);
+        if types::user::has_domains(ty) {
+            *value = crate::domain::check(ty, std::mem::take(value), run)?;
+        }
+    }
+    Ok(Some(values))
 }
 
 /// Deletes or changes the referring rows, and then what depends on them.
 fn act(
-    table: &Arc<Table>,
-    columns: &[u16],
+    fk: &Incoming,
     old_key: &[Datum],
     set: Option<(&[u16], &[Datum])>,
-    rows: Vec<(TupleId, TupleId, Vec<Datum>)>,
+    rows: Vec<FoundRow>,
     run: &mut Run<'_, '_>,
 ) -> Result<()> {
+    let table = &fk.child;
     lock_table(run.cx, table.oid, LockMode::RowExclusive)?;
     let indexes = run.cx.catalog_tx.view().indexes_of(table);
     let mut writer = Writer::open(table, &indexes, run.cx)?;
@@ -799,8 +843,7 @@ fn act(
     // BEFORE triggers fire inside of the foreign key's, as PostgreSQL counts.
     let depth = run.cx.hooks.deferred().trigger_depth;
     run.cx.hooks.deferred().trigger_depth = depth + 1;
-    let result =
-        change_referring(&mut writer, &checks, (columns, old_key), (event, set), rows, run);
+    let result = change_referring(&mut writer, &checks, (fk, old_key), (event, set), rows, run);
     run.cx.hooks.deferred().trigger_depth = depth;
     result?;
     writer.finish(run)?;
@@ -811,22 +854,20 @@ fn act(
 fn change_referring(
     writer: &mut Writer,
     checks: &RowRules,
-    (columns, old_key): (&[u16], &[Datum]),
+    (fk, old_key): (&Incoming, &[Datum]),
     (event, set): (TriggerEvent, Option<(&[u16], &[Datum])>),
-    rows: Vec<(TupleId, TupleId, Vec<Datum>)>,
+    rows: Vec<FoundRow>,
     run: &mut Run<'_, '_>,
 ) -> Result<()> {
-    let table = writer.target.handle.table.clone();
     writer.statement_triggers(event, TriggerTiming::Before, run)?;
-    let wanted = as_row(table.columns.len(), columns, old_key);
     let snapshot = everything(run);
     for (tid, root, row) in rows {
         sched::check_interrupts()?;
-        let mut source = ReferringRow { columns, wanted: &wanted, set, tid, root, row };
+        let mut source = ReferringRow { fk, old_key, set, tid, root, row };
         let changed = pipeline::change(writer, checks, &mut source, &snapshot, run)?;
-        if let (Changed::Row(new), Some(_)) = (changed, set) {
+        if let (Changed::Row(new), Some((columns, _))) = (changed, set) {
             // The default may be the very key that went away.
-            writer.references.inserted(&new);
+            writer.references.assigned(&new, columns);
         }
     }
     Ok(())
@@ -834,9 +875,9 @@ fn change_referring(
 
 /// A row that refers to a key that is gone.
 struct ReferringRow<'p> {
-    columns: &'p [u16],
-    /// A row with the key that is gone.
-    wanted: &'p [Datum],
+    fk: &'p Incoming,
+    /// The key that is gone.
+    old_key: &'p [Datum],
     /// What these columns become; None: it is deleted.
     set: Option<(&'p [u16], &'p [Datum])>,
     tid: TupleId,
@@ -860,10 +901,10 @@ impl Source for ReferringRow<'_> {
         &mut self,
         writer: &Writer,
         newest: &HeapTuple,
-        _run: &mut Run<'_, '_>,
+        run: &mut Run<'_, '_>,
     ) -> Result<bool> {
         (self.tid, self.root) = (newest.tid, newest.root);
         self.row = writer.target.handle.decode_all(&newest.data)?;
-        Ok(same_key(&self.row, self.wanted, self.columns))
+        self.fk.types.refers(&pick(&self.row, &self.fk.key.columns), self.old_key, run.cx.format)
     }
 }

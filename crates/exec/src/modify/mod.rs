@@ -10,6 +10,7 @@ pub mod deferred;
 mod errors;
 mod foreign_key;
 mod inherited;
+pub mod key_types;
 mod merge;
 pub mod parts;
 pub mod pipeline;

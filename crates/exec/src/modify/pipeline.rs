@@ -222,7 +222,7 @@ pub fn change(
         let Proposal { tid, root, old, new } = row;
         let result = match &new {
             Some(new) if !moves => writer.update(tid, root, &old, new, snapshot, run)?,
-            _ => writer.delete((tid, root), &old, moves, snapshot, run)?,
+            _ => writer.delete((tid, root), &old, new.as_deref(), snapshot, run)?,
         };
         match result {
             Change::Done if moves => return Ok(Changed::Moved(new.unwrap_or(old))),

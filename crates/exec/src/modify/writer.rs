@@ -539,7 +539,7 @@ impl Writer {
         }
     }
 
-    /// Deletes a row version. `moves`: the row goes into another partition.
+    /// Deletes a row version. `moved`: what the row is in the partition that it goes into.
     ///
     /// # Errors
     /// `40001`, deadlocks, time-outs.
@@ -547,16 +547,16 @@ impl Writer {
         &mut self,
         (tid, root): (TupleId, TupleId),
         old: &[Datum],
-        moves: bool,
+        moved: Option<&[Datum]>,
         snapshot: &Snapshot,
         run: &mut Run<'_, '_>,
     ) -> Result<Change> {
         let large = self.target.large_values(tid)?;
         let before = Pages::now(run.cx.task());
         let heap = &self.target.handle.heap;
-        let result = match moves {
-            true => heap.move_away(run.cx.tx, tid, root, self.wait)?,
-            false => heap.delete(run.cx.tx, snapshot, tid, root, self.wait)?,
+        let result = match moved {
+            Some(_) => heap.move_away(run.cx.tx, tid, root, self.wait)?,
+            None => heap.delete(run.cx.tx, snapshot, tid, root, self.wait)?,
         };
         let counts = run.cx.tally.of(self.target.handle.table.oid);
         before.count(run.cx.tx.locks().task(), counts);
@@ -564,7 +564,7 @@ impl Writer {
             WriteResult::Done { .. } => {
                 counts.deleted += 1;
                 self.target.delete_large(large, &[], snapshot, run)?;
-                self.references.deleted(old);
+                self.references.deleted(old, moved);
                 if let Some(triggers) = &mut self.triggers {
                     let event = TriggerEvent::Delete;
                     triggers.note(event, (tid, TupleId::INVALID), Some(old), None, run)?;

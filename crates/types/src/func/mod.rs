@@ -12,6 +12,7 @@ mod array_slice;
 mod bits;
 mod cast;
 mod compare;
+pub mod convert;
 mod datetime;
 mod degrees;
 mod encode;
