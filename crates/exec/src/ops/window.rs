@@ -11,7 +11,7 @@
 //! counts of integers also give back what falls out ([`Moving`]); others begin anew when the
 //! frame's beginning moves, as PostgreSQL does for what can't be taken back exactly (floats).
 
-use base::{Result, err};
+use base::{Error, Result, err};
 use sched::memory::Use;
 use sql::Plan;
 use sql::expr::{OwnSteps, SortKey};
@@ -22,6 +22,7 @@ use types::batch::BATCH_ROWS;
 use types::{Batch, Column, Datum, oids};
 
 use super::accumulate::AggState;
+use super::before_error::Postponed;
 use super::grouping::same;
 use super::own_aggregate::OwnState;
 use super::{Operator, wrong_node};
@@ -39,6 +40,8 @@ pub struct Window {
     offsets: Option<Vec<Offsets>>,
     /// A partition with its computed columns, and its next row.
     ready: Option<(Batch, usize)>,
+    /// The error of the row behind those that are ready.
+    postponed: Postponed,
 }
 
 /// Values of a frame's offsets.
@@ -80,7 +83,14 @@ impl Partition {
 impl Window {
     /// Over a sorted input.
     pub fn new(input: Box<dyn Operator>) -> Window {
-        Window { input, pending: None, ended: false, offsets: None, ready: None }
+        Window {
+            input,
+            pending: None,
+            ended: false,
+            offsets: None,
+            ready: None,
+            postponed: Postponed::default(),
+        }
     }
 
     /// The rows of the next partition; None at the end.
@@ -128,7 +138,8 @@ impl Window {
         Ok((out.rows > 0).then_some(out))
     }
 
-    /// The next partition with the calls' values beside its rows.
+    /// The next partition with the calls' values beside its rows; of one with a row whose values can't be
+    /// computed, the rows before that.
     fn compute(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
         let Node::Window { input, partition, order, calls } = &plan.node else {
             return Err(wrong_node());
@@ -140,11 +151,27 @@ impl Window {
         let Some(rows) = self.read(input, partition, run)? else { return Ok(None) };
         let part = peers(rows, order, run)?;
         let mut columns = Vec::with_capacity(calls.len());
+        let mut failed: Option<(usize, Error)> = None;
         for (call, offsets) in calls.iter().zip(self.offsets.iter().flatten()) {
             let bounds = Bounds::new(&call.frame, offsets, order, &part, run)?;
-            columns.push(column(call, &part, &bounds, run)?);
+            let mut out = Column::new(call.ty);
+            if let Err(error) = column(call, &part, &bounds, &mut out, run)
+                && failed.as_ref().is_none_or(|(rows, _)| out.len() < *rows)
+            {
+                failed = Some((out.len(), error));
+            }
+            columns.push(out);
         }
         let mut rows = part.rows;
+        if let Some((count, error)) = failed {
+            self.postponed.keep(error, count)?;
+            let cut = |column: Column| {
+                let column = Batch { rows: column.len(), columns: vec![column] };
+                rows::slice(&column, 0, count).columns
+            };
+            columns = columns.into_iter().flat_map(cut).collect();
+            rows = rows::slice(&rows, 0, count);
+        }
         rows.columns.extend(columns);
         Ok(Some(rows))
     }
@@ -180,9 +207,14 @@ impl Operator for Window {
             if out.as_ref().is_some_and(|o| o.rows >= BATCH_ROWS) {
                 return Ok(out);
             }
-            match self.compute(plan, run)? {
-                Some(batch) => self.ready = Some((batch, 0)),
-                None => return Ok(out),
+            if self.postponed.is_some() && out.is_some() {
+                return Ok(out);
+            }
+            self.postponed.raise()?;
+            match self.compute(plan, run) {
+                Ok(Some(batch)) => self.ready = Some((batch, 0)),
+                Ok(None) => return Ok(out),
+                Err(error) => self.postponed.keep(error, out.as_ref().map_or(0, |o| o.rows))?,
             }
         }
     }
@@ -193,6 +225,7 @@ impl Operator for Window {
         };
         (self.pending, self.ready, self.offsets) = (None, None, None);
         self.ended = false;
+        self.postponed = Postponed::default();
         self.input.rescan(input, run)
     }
 }
@@ -425,23 +458,24 @@ fn shifted(
     }
 }
 
-/// A call's values for all rows of a partition.
+/// A call's values for all rows of a partition, one after the other: an error is the one of the row behind those
+/// whose values are there.
 fn column(
     call: &WindowCall,
     part: &Partition,
     bounds: &Bounds,
+    out: &mut Column,
     run: &mut Run<'_, '_>,
-) -> Result<Column> {
+) -> Result<()> {
     let kind = match &call.function {
         WindowFunction::Aggregate(agg) => {
-            return aggregate(agg, &call.frame, part, bounds, run);
+            return aggregate(agg, &call.frame, part, bounds, out, run);
         }
         WindowFunction::Own(row) => row.kind,
     };
-    let mut out = Column::new(call.ty);
     let count = part.len();
     if kind == WindowKind::Ntile {
-        return ntile(call, part, run);
+        return ntile(call, part, out, run);
     }
     for row in 0..count {
         now_and_then(row)?;
@@ -459,11 +493,15 @@ fn column(
             _ => of_frame(call, kind, row, part, bounds, run)?,
         })?;
     }
-    Ok(out)
+    Ok(())
 }
 
-fn ntile(call: &WindowCall, part: &Partition, run: &mut Run<'_, '_>) -> Result<Column> {
-    let mut out = Column::new(call.ty);
+fn ntile(
+    call: &WindowCall,
+    part: &Partition,
+    out: &mut Column,
+    run: &mut Run<'_, '_>,
+) -> Result<()> {
     let buckets = match eval::eval(&call.args[0], part.row(0), run)? {
         Datum::Int4(n) if n > 0 => n as usize,
         Datum::Int4(_) => {
@@ -474,7 +512,7 @@ fn ntile(call: &WindowCall, part: &Partition, run: &mut Run<'_, '_>) -> Result<C
         }
         _ => {
             (0..part.len()).for_each(|_| out.push_null());
-            return Ok(out);
+            return Ok(());
         }
     };
     let (size, larger) = (part.len() / buckets, part.len() % buckets);
@@ -486,7 +524,7 @@ fn ntile(call: &WindowCall, part: &Partition, run: &mut Run<'_, '_>) -> Result<C
         };
         out.push(Datum::Int4(bucket as i32 + 1))?;
     }
-    Ok(out)
+    Ok(())
 }
 
 /// `lag` and `lead`.
@@ -559,9 +597,9 @@ fn aggregate(
     frame: &Frame,
     part: &Partition,
     bounds: &Bounds,
+    out: &mut Column,
     run: &mut Run<'_, '_>,
-) -> Result<Column> {
-    let mut out = Column::new(call.ty);
+) -> Result<()> {
     if bounds.exclude != Exclude::Nothing {
         for row in 0..part.len() {
             sched::check_interrupts()?;
@@ -573,14 +611,14 @@ fn aggregate(
             }
             out.push(state.finish(call, run)?)?;
         }
-        return Ok(out);
+        return Ok(());
     }
     if let Some(steps) = moving_steps(call, frame) {
-        return own_moving(call, steps, part, bounds, run);
+        return own_moving(call, steps, part, bounds, out, run);
     }
     let moves = bounds.first.windows(2).any(|w| w[0] != w[1]);
     if moves && call.own.is_none() && Moving::can(call) {
-        return moving(call, part, bounds, run);
+        return moving(call, part, bounds, out, run);
     }
     let mut state = AggState::new(call);
     let (mut begin, mut upto) = (0, 0);
@@ -605,7 +643,7 @@ fn aggregate(
         };
         out.push(value)?;
     }
-    Ok(out)
+    Ok(())
 }
 
 /// How a user's aggregate gives rows back, if it can and the frame's beginning may move.
@@ -622,28 +660,19 @@ fn own_moving(
     steps: &OwnSteps,
     part: &Partition,
     bounds: &Bounds,
+    out: &mut Column,
     run: &mut Run<'_, '_>,
-) -> Result<Column> {
-    let mut rows: Vec<Option<Vec<Datum>>> = Vec::with_capacity(part.len());
-    for row in 0..part.len() {
-        now_and_then(row)?;
-        let kept = match &call.filter {
-            Some(filter) => eval::holds(filter, part.row(row), run)?,
-            None => true,
-        };
-        rows.push(match kept {
-            true => Some(eval::eval_all(&call.args, part.row(row), run)?),
-            false => None,
-        });
-    }
-    let mut out = Column::new(call.ty);
+) -> Result<()> {
+    // Of the rows in the frame, those that the filter keeps.
+    let mut rows: Vec<Option<Vec<Datum>>> = vec![None; part.len()];
     let mut state = OwnState::new(steps);
     let (mut begin, mut upto) = (0, 0);
     for row in 0..part.len() {
+        now_and_then(row)?;
         let (first, end) = bounds.of(row);
         let mut fresh = first < begin || end < upto || first >= upto;
         while !fresh && begin < first {
-            if let Some(values) = &rows[begin] {
+            if let Some(values) = &rows[begin].take() {
                 fresh = !state.take_back(steps, values, run)?;
             }
             begin += 1;
@@ -652,13 +681,21 @@ fn own_moving(
             state = OwnState::new(steps);
             upto = first;
         }
-        for values in rows[upto..end].iter().flatten() {
-            state.add_moving(steps, values, run)?;
+        for at in upto..end {
+            now_and_then(at)?;
+            let kept = match &call.filter {
+                Some(filter) => eval::holds(filter, part.row(at), run)?,
+                None => true,
+            };
+            if kept {
+                let values = rows[at].insert(eval::eval_all(&call.args, part.row(at), run)?);
+                state.add_moving(steps, values, run)?;
+            }
         }
         (begin, upto) = (first, end);
         out.push(state.finish(call, steps, run)?)?;
     }
-    Ok(out)
+    Ok(())
 }
 
 /// A sum and a count of integers, which give back what they took.
@@ -715,13 +752,11 @@ fn moving(
     call: &AggCall,
     part: &Partition,
     bounds: &Bounds,
+    out: &mut Column,
     run: &mut Run<'_, '_>,
-) -> Result<Column> {
-    let mut parts = Vec::with_capacity(part.len());
-    for row in 0..part.len() {
-        parts.push(Moving::part_of(call, part.row(row), run)?);
-    }
-    let mut out = Column::new(call.ty);
+) -> Result<()> {
+    // Of the rows in the frame, what they count for.
+    let mut parts: Vec<Option<i128>> = vec![None; part.len()];
     let mut state = Moving { count: 0, sum: 0 };
     let (mut begin, mut upto) = (0, 0);
     for row in 0..part.len() {
@@ -730,9 +765,13 @@ fn moving(
             state = Moving { count: 0, sum: 0 };
             (begin, upto) = (first, first);
         }
-        for value in parts[upto..end].iter().flatten() {
-            state.count += 1;
-            state.sum += value;
+        for at in upto..end {
+            now_and_then(at)?;
+            parts[at] = Moving::part_of(call, part.row(at), run)?;
+            if let Some(value) = parts[at] {
+                state.count += 1;
+                state.sum += value;
+            }
         }
         for value in parts[begin..first].iter().flatten() {
             state.count -= 1;
@@ -741,5 +780,5 @@ fn moving(
         (begin, upto) = (first, end);
         out.push(state.finish(call)?)?;
     }
-    Ok(out)
+    Ok(())
 }
