@@ -6,8 +6,8 @@ use imbl::{HashMap, OrdMap};
 
 use crate::object::ids::PG_CATALOG;
 use crate::object::{
-    Aggregate, Cast, Conversion, Defined, Extension, Id, Operator, OperatorClass, OperatorFamily,
-    TextSearchConfig, TextSearchDictionary,
+    Aggregate, Cast, Conversion, Defined, ExtendedStatistics, Extension, Id, Operator,
+    OperatorClass, OperatorFamily, TextSearchConfig, TextSearchDictionary,
 };
 use crate::snapshot::Snapshot;
 use crate::system::facts;
@@ -265,6 +265,37 @@ impl Snapshot {
                 let first = (!path.contains(&catalog)).then_some(catalog);
                 first.into_iter().chain(path.iter().copied()).find_map(in_schema)
             }
+        }
+    }
+
+    /// All extended statistics.
+    pub fn extended_statistics(&self) -> impl Iterator<Item = &ExtendedStatistics> {
+        self.defined().filter_map(|d| match &**d {
+            Defined::Statistics(o) => Some(o),
+            _ => None,
+        })
+    }
+
+    /// Extended statistics by oid.
+    pub fn statistics_object(&self, id: Id) -> Option<&ExtendedStatistics> {
+        match &**self.defined.all.get(&id)? {
+            Defined::Statistics(o) => Some(o),
+            _ => None,
+        }
+    }
+
+    /// Extended statistics by name along the search path, or in the named schema.
+    pub fn statistics_named(
+        &self,
+        path: &[Id],
+        schema: Option<&str>,
+        name: &str,
+    ) -> Option<&ExtendedStatistics> {
+        let in_schema =
+            |place: Id| self.extended_statistics().find(|s| s.schema == place && s.name == name);
+        match schema {
+            Some(schema) => in_schema(self.schema_named(schema)?.oid),
+            None => path.iter().copied().find_map(in_schema),
         }
     }
 

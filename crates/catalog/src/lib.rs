@@ -32,12 +32,12 @@ pub use database::{AttachRefused, Attachment, Closed, OpenDatabase, SHARED};
 pub use object::{
     Acl, AclItem, AclKind, Aggregate, AggregateSteps, BaseKind, Cast, CheckOption, Collation,
     Column, Constraint, ConstraintKind, Conversion, Database, DefaultAcl, Defined, EnumLabel,
-    EventTrigger, Extension, FamilyFunction, FamilyOperator, ForeignKey, ForeignKeyAction,
-    Function, FunctionArg, Identity, Index, IndexColumn, KeyCollation, KeyExpression, Membership,
-    Object, OnCommit, Operator, OperatorClass, OperatorFamily, PartitionBound, PartitionKey,
-    Partitioning, Policy, RangeKind, Role, Rule, Schema, Sequence, SessionDefaults, Table,
-    TableKind, TableStats, TextSearchConfig, TextSearchDictionary, Trigger, UserType, UserTypeKind,
-    ViewQuery, rule_event, trigger_type,
+    EventTrigger, ExtendedStatistics, Extension, FamilyFunction, FamilyOperator, ForeignKey,
+    ForeignKeyAction, Function, FunctionArg, Identity, Index, IndexColumn, KeyCollation,
+    KeyExpression, Membership, Object, OnCommit, Operator, OperatorClass, OperatorFamily,
+    PartitionBound, PartitionKey, Partitioning, Policy, RangeKind, Role, Rule, Schema, Sequence,
+    SessionDefaults, Table, TableKind, TableStats, TextSearchConfig, TextSearchDictionary, Trigger,
+    UserType, UserTypeKind, ViewQuery, rule_event, trigger_type,
 };
 pub use snapshot::Snapshot;
 pub use store::{Catalog, CatalogTx, overflow_rel};

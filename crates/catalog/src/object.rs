@@ -13,6 +13,7 @@ mod partition;
 mod policy;
 mod role;
 mod rule;
+mod statistics;
 mod table;
 mod trigger;
 
@@ -24,6 +25,7 @@ pub use partition::*;
 pub use policy::*;
 pub use role::*;
 pub use rule::*;
+pub use statistics::*;
 pub use table::*;
 pub use trigger::*;
 
@@ -269,23 +271,12 @@ pub struct TableStats {
     pub visible: u32,
     /// By column, in table order.
     pub columns: Vec<ColumnStats>,
-}
-
-/// What ANALYZE found out about a column. Values are text.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct ColumnStats {
-    /// Share of NULLs.
-    pub null_fraction: f64,
-    /// Average width in bytes.
-    pub width: i32,
-    /// Distinct values; negative: a share of the rows, as `pg_stats.n_distinct`.
-    pub distinct: f64,
-    /// Most common values with their shares.
-    pub common: Vec<(String, f64)>,
-    /// Bounds of buckets of equal size over the rest.
-    pub histogram: Vec<String>,
-    /// Physical against logical order, -1 to 1.
-    pub correlation: f64,
+    /// By expression of an index.
+    #[serde(default)]
+    pub keys: Vec<KeyStats>,
+    /// By extended statistics of the table.
+    #[serde(default)]
+    pub extended: Vec<ExtendedData>,
 }
 
 impl Object {

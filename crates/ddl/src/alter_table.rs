@@ -596,6 +596,7 @@ fn set_type(
     let list: Vec<String> =
         table.columns.iter().enumerate().map(|(n, c)| expression(n, c)).collect();
     let select = format!("SELECT {} FROM {from}", list.join(", "));
+    super::defined::statistics::forget_column(cx, &table, number)?;
     let column = &mut table.columns[usize::from(number) - 1];
     let before = view.column_collation(column);
     (column.ty, column.typmod, column.collation) = (ty.0, typmod, collation);

@@ -302,6 +302,7 @@ fn defined_target(kind: &str, object: &Name, part: Option<&str>) -> Option<Defin
         "OPERATOR CLASS" => DefineTarget::Class(object.clone(), method),
         "OPERATOR FAMILY" => DefineTarget::Family(object.clone(), method),
         "CONVERSION" => DefineTarget::Conversion(object.clone()),
+        "STATISTICS OBJECT" => DefineTarget::Statistics(object.clone()),
         "TEXT SEARCH CONFIGURATION" => {
             DefineTarget::TextSearch(TextSearchKind::Configuration, object.clone())
         }

@@ -286,6 +286,8 @@ fn users(view: &Snapshot, used: &Used, item: Item) -> Vec<(Item, Tie)> {
                 let owned = view.sequences().filter(|s| s.owned_by.is_some_and(|o| o.0 == id));
                 out.extend(owned.map(|s| (Item::Sequence(s.oid), Tie::Auto)));
             }
+            let about = view.extended_statistics().filter(|s| s.table == id);
+            out.extend(about.map(|s| (Item::Defined(s.oid), Tie::Auto)));
             if let Some(table) = view.table(id) {
                 out.extend(keys_from_others(view, table, |_| true));
                 let child = |id: &u32| (Item::Relation(*id), Tie::Normal);
@@ -456,6 +458,8 @@ fn column_users(view: &Snapshot, id: u32, n: u16, out: &mut Vec<(Item, Tie)>) {
     policies_using(view, id, Some(n), out);
     let bodies = view.functions().filter(|f| f.uses.contains(&(id, n)));
     out.extend(bodies.map(|f| (Item::Function(f.oid), Tie::Normal)));
+    let about = view.extended_statistics().filter(|s| s.table == id && s.uses_column(n));
+    out.extend(about.map(|s| (Item::Defined(s.oid), Tie::Auto)));
     let owned = view.sequences().filter(|s| s.owned_by == Some((id, n)));
     out.extend(owned.map(|s| (Item::Sequence(s.oid), Tie::Auto)));
     out.extend(keys_from_others(view, table, |k| k.referenced.contains(&n)));

@@ -3,7 +3,7 @@
 use base::{Error, Result, err};
 use catalog::acl::privilege;
 use catalog::snapshot::Relation;
-use catalog::{AclKind, ConstraintKind, Index, Object, Schema, Sequence, Table};
+use catalog::{AclKind, ConstraintKind, Defined, Index, Object, Schema, Sequence, Table};
 use sql::utility::Name;
 use txn::LockMode;
 
@@ -193,6 +193,13 @@ fn rename_in_expressions(
             renamed(cx, sql)?;
         }
         cx.catalog_tx.put(cx.tx, Object::Index(index))?;
+    }
+    for about in view.extended_statistics().filter(|s| s.table == table.oid) {
+        let mut about = about.clone();
+        for expression in &mut about.expressions {
+            renamed(cx, &mut expression.sql)?;
+        }
+        cx.catalog_tx.put(cx.tx, Object::Defined(Box::new(Defined::Statistics(about))))?;
     }
     Ok(())
 }

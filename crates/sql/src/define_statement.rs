@@ -55,6 +55,17 @@ pub enum DefineStatement {
         /// DEFAULT.
         default: bool,
     },
+    /// CREATE STATISTICS.
+    CreateStatistics(Box<StatisticsDef>),
+    /// ALTER STATISTICS … SET STATISTICS.
+    AlterStatistics {
+        /// Which.
+        target: DefineTarget,
+        /// The statistics target; -1: the default.
+        rows: i32,
+        /// IF EXISTS.
+        if_exists: bool,
+    },
     /// CREATE TEXT SEARCH CONFIGURATION, DICTIONARY, PARSER or TEMPLATE.
     CreateTextSearch(TextSearchKind, Name, Vec<(String, TextSearchValue)>),
     /// ALTER TEXT SEARCH DICTIONARY: options with their new values (None: without it).
@@ -170,6 +181,8 @@ pub enum DefineTarget {
     Family(Name, String),
     /// A conversion.
     Conversion(Name),
+    /// Extended statistics.
+    Statistics(Name),
     /// An object of text search.
     TextSearch(TextSearchKind, Name),
     /// A transform.
@@ -214,6 +227,25 @@ pub struct OperatorDef {
     pub merges: bool,
     /// Attributes that there are not.
     pub unknown: Vec<String>,
+}
+
+/// CREATE STATISTICS.
+#[derive(Clone, Debug, Default)]
+pub struct StatisticsDef {
+    /// Name; None: one is made.
+    pub name: Option<Name>,
+    /// Letters of the kinds, as `pg_statistic_ext.stxkind` has them.
+    pub kinds: String,
+    /// The table's oid.
+    pub table: u32,
+    /// Its columns, ascending, from 1.
+    pub columns: Vec<u16>,
+    /// Expressions over its rows.
+    pub expressions: Vec<catalog::KeyExpression>,
+    /// Names of columns, `expr` for an expression, in the statement's order: a name is made of them.
+    pub names: Vec<String>,
+    /// IF NOT EXISTS.
+    pub if_not_exists: bool,
 }
 
 /// CREATE CAST.
@@ -297,6 +329,7 @@ impl DefineTarget {
             DefineTarget::Class(..) => "OPERATOR CLASS",
             DefineTarget::Family(..) => "OPERATOR FAMILY",
             DefineTarget::Conversion(_) => "CONVERSION",
+            DefineTarget::Statistics(_) => "STATISTICS",
             DefineTarget::TextSearch(kind, _) => kind.words().0,
             DefineTarget::Transform(..) => "TRANSFORM",
             DefineTarget::Missing(_, words) => words,
@@ -315,6 +348,8 @@ impl DefineStatement {
             DefineStatement::CreateClass(_) => "CREATE OPERATOR CLASS",
             DefineStatement::AlterFamily { .. } => "ALTER OPERATOR FAMILY",
             DefineStatement::CreateConversion { .. } => "CREATE CONVERSION",
+            DefineStatement::CreateStatistics(_) => "CREATE STATISTICS",
+            DefineStatement::AlterStatistics { .. } => "ALTER STATISTICS",
             DefineStatement::CreateTextSearch(kind, ..) => match kind {
                 TextSearchKind::Configuration => "CREATE TEXT SEARCH CONFIGURATION",
                 TextSearchKind::Dictionary => "CREATE TEXT SEARCH DICTIONARY",
@@ -333,6 +368,7 @@ impl DefineStatement {
                 Some("OPERATOR CLASS") => "DROP OPERATOR CLASS",
                 Some("OPERATOR FAMILY") => "DROP OPERATOR FAMILY",
                 Some("CONVERSION") => "DROP CONVERSION",
+                Some("STATISTICS") => "DROP STATISTICS",
                 Some("TEXT SEARCH CONFIGURATION") => "DROP TEXT SEARCH CONFIGURATION",
                 Some("TEXT SEARCH DICTIONARY") => "DROP TEXT SEARCH DICTIONARY",
                 Some("TEXT SEARCH PARSER") => "DROP TEXT SEARCH PARSER",
@@ -349,6 +385,7 @@ impl DefineStatement {
                 "TEXT SEARCH DICTIONARY" => "ALTER TEXT SEARCH DICTIONARY",
                 "TEXT SEARCH PARSER" => "ALTER TEXT SEARCH PARSER",
                 "TEXT SEARCH TEMPLATE" => "ALTER TEXT SEARCH TEMPLATE",
+                "STATISTICS" => "ALTER STATISTICS",
                 _ => "ALTER CONVERSION",
             },
         }

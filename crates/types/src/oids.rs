@@ -47,6 +47,9 @@ oids! {
     REGNAMESPACE = 4089, 4090, "regnamespace";
     REGROLE = 4096, 4097, "regrole";
     PG_NODE_TREE = 194, 0, "pg_node_tree";
+    PG_NDISTINCT = 3361, 0, "pg_ndistinct";
+    PG_DEPENDENCIES = 3402, 0, "pg_dependencies";
+    PG_MCV_LIST = 5017, 0, "pg_mcv_list";
     ACLITEM = 1033, 1034, "aclitem";
     XID8 = 5069, 271, "xid8";
     PG_LSN = 3220, 3221, "pg_lsn";

@@ -111,6 +111,7 @@ impl Kind {
             oids::OID | oids::XID | oids::CID => Kind::Oid,
             oids::TEXT | oids::VARCHAR | oids::NAME | oids::JSON | oids::UNKNOWN => Kind::Text,
             oids::CSTRING | oids::ACLITEM | oids::PG_NODE_TREE | oids::VOID => Kind::Text,
+            oids::PG_NDISTINCT | oids::PG_DEPENDENCIES | oids::PG_MCV_LIST => Kind::Text,
             _ if crate::io::is_reg(ty) => Kind::Oid,
             _ if !crate::user::is_user(ty) && crate::open::built_in(ty).is_some() => Kind::Open,
             _ => Kind::Tagged,

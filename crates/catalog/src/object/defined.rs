@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Id;
+use super::{ExtendedStatistics, Id};
 use crate::system::class;
 
 /// What makes a function an aggregate. Functions and types are oids; 0: none.
@@ -282,6 +282,8 @@ pub enum Defined {
     TextSearchConfig(TextSearchConfig),
     /// A dictionary of text search.
     TextSearchDictionary(TextSearchDictionary),
+    /// Extended statistics.
+    Statistics(ExtendedStatistics),
 }
 
 impl Defined {
@@ -296,6 +298,7 @@ impl Defined {
             Defined::Conversion(o) => o.oid,
             Defined::TextSearchConfig(o) => o.oid,
             Defined::TextSearchDictionary(o) => o.oid,
+            Defined::Statistics(o) => o.oid,
         }
     }
 
@@ -310,6 +313,7 @@ impl Defined {
             Defined::Conversion(o) => &o.name,
             Defined::TextSearchConfig(o) => &o.name,
             Defined::TextSearchDictionary(o) => &o.name,
+            Defined::Statistics(o) => &o.name,
         }
     }
 
@@ -324,6 +328,7 @@ impl Defined {
             Defined::Conversion(o) => Some(o.schema),
             Defined::TextSearchConfig(o) => Some(o.schema),
             Defined::TextSearchDictionary(o) => Some(o.schema),
+            Defined::Statistics(o) => Some(o.schema),
         }
     }
 
@@ -338,6 +343,7 @@ impl Defined {
             Defined::Conversion(o) => Some(o.owner),
             Defined::TextSearchConfig(o) => Some(o.owner),
             Defined::TextSearchDictionary(o) => Some(o.owner),
+            Defined::Statistics(o) => Some(o.owner),
         }
     }
 
@@ -352,6 +358,7 @@ impl Defined {
             Defined::Conversion(o) => (&mut o.schema, &mut o.owner, &mut o.name),
             Defined::TextSearchConfig(o) => (&mut o.schema, &mut o.owner, &mut o.name),
             Defined::TextSearchDictionary(o) => (&mut o.schema, &mut o.owner, &mut o.name),
+            Defined::Statistics(o) => (&mut o.schema, &mut o.owner, &mut o.name),
         })
     }
 
@@ -366,6 +373,7 @@ impl Defined {
             Defined::Conversion(_) => class::CONVERSION,
             Defined::TextSearchConfig(_) => class::TS_CONFIG,
             Defined::TextSearchDictionary(_) => class::TS_DICT,
+            Defined::Statistics(_) => class::STATISTICS,
         }
     }
 
@@ -380,6 +388,7 @@ impl Defined {
             Defined::Conversion(_) => "conversion",
             Defined::TextSearchConfig(_) => "text search configuration",
             Defined::TextSearchDictionary(_) => "text search dictionary",
+            Defined::Statistics(_) => "statistics object",
         }
     }
 
@@ -406,6 +415,8 @@ impl Defined {
                 dictionaries.chain([o.parser]).collect()
             }
             Defined::TextSearchDictionary(o) => vec![o.template],
+            // Dropping the table drops them along: `ddl::depend` knows.
+            Defined::Statistics(o) => o.uses.clone(),
         }
     }
 }

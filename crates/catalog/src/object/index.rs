@@ -195,8 +195,8 @@ impl Collation {
     }
 }
 
-/// An index's expression.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+/// An expression over a table's rows: an index's, or of extended statistics.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KeyExpression {
     /// As SQL.
     pub sql: String,

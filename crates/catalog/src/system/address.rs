@@ -210,6 +210,10 @@ impl Names<'_> {
                 let shown = self.shown_defined(d.schema, name);
                 self.in_schema("text search dictionary", d.schema, name, &shown)
             }
+            Defined::Statistics(d) => {
+                let shown = self.shown_defined(d.schema, name);
+                self.in_schema("statistics object", d.schema, name, &shown)
+            }
         })
     }
 

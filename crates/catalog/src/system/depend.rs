@@ -259,6 +259,12 @@ impl Ties<'_, '_> {
                 self.add_own(own, c.key);
             }
             Defined::Family(_) => {}
+            Defined::Statistics(s) => {
+                for n in &s.columns {
+                    self.add(own, (class::RELATION, s.table, *n), 'a');
+                }
+                s.uses.iter().for_each(|id| self.add_own(own, *id));
+            }
             _ => d.uses().into_iter().for_each(|id| self.add_own(own, id)),
         }
         let (tie, member) = match d {

@@ -24,6 +24,7 @@ pub mod row;
 mod schema;
 mod sequences;
 mod shared_depend;
+pub mod statistics;
 pub(crate) mod text_search;
 mod triggers;
 mod type_text;
@@ -241,6 +242,10 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
         "pg_indexes" => views::pg_indexes,
         "pg_settings" => views::pg_settings,
         "pg_stats" => views::pg_stats,
+        "pg_statistic_ext" => statistics::pg_statistic_ext,
+        "pg_statistic_ext_data" => statistics::pg_statistic_ext_data,
+        "pg_stats_ext" => statistics::pg_stats_ext,
+        "pg_stats_ext_exprs" => statistics::pg_stats_ext_exprs,
         "pg_extension" => schema::pg_extension,
         "pg_available_extensions" => extensions::available,
         "pg_available_extension_versions" => extensions::versions,

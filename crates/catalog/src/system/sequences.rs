@@ -55,6 +55,8 @@ pub mod class {
     pub const OPERATOR: Id = 2617;
     /// `pg_opfamily`.
     pub const OPERATOR_FAMILY: Id = 2753;
+    /// `pg_statistic_ext`.
+    pub const STATISTICS: Id = 3381;
     /// `pg_amop`.
     pub const FAMILY_OPERATOR: Id = 2602;
     /// `pg_amproc`.

@@ -9,7 +9,7 @@ use super::row::{Row, array, row};
 use crate::acl::{Rights, privilege};
 use crate::definition;
 use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG, READ_ALL_SETTINGS, SUPERUSER};
-use crate::object::{AclKind, Id, Table, TableKind};
+use crate::object::{AclKind, ColumnStats, Id, Table, TableKind};
 use crate::trigger_type;
 
 type Rows = Result<Vec<Vec<Datum>>>;
@@ -229,21 +229,33 @@ pub(super) fn pg_stats(cx: &SystemCx<'_>) -> Rows {
             if (whole | own()) & privilege::SELECT == 0 {
                 continue;
             }
-            out.push(
-                row(PG_CATALOG, "pg_stats")
-                    .set("schemaname", schema_name(cx, t.schema))
-                    .set("tablename", t.name.as_str())
-                    .set("attname", column.name.as_str())
-                    .set("inherited", false)
-                    .set("null_frac", s.null_fraction as f32)
-                    .set("avg_width", s.width)
-                    .set("n_distinct", s.distinct as f32)
-                    .set("correlation", s.correlation as f32)
-                    .done(),
-            );
+            let row = row(PG_CATALOG, "pg_stats")
+                .set("schemaname", schema_name(cx, t.schema))
+                .set("tablename", t.name.as_str())
+                .set("attname", column.name.as_str())
+                .set("inherited", t.is_partitioned());
+            out.push(column_statistics(row, s).done());
         }
     }
     Ok(out)
+}
+
+/// What ANALYZE found about a column or expression, in the columns that `pg_stats` has for it.
+pub(super) fn column_statistics(row: Row, s: &ColumnStats) -> Row {
+    let row = row
+        .set("null_frac", s.null_fraction as f32)
+        .set("avg_width", s.width)
+        .set("n_distinct", s.distinct as f32);
+    let texts = |values: Vec<&str>| {
+        let values: Vec<Datum> = values.into_iter().map(text).collect();
+        if values.is_empty() { Datum::Null } else { array(oids::TEXT, 1, values) }
+    };
+    let shares: Vec<Datum> = s.common.iter().map(|c| Datum::Float4(c.1 as f32)).collect();
+    let shares = if shares.is_empty() { Datum::Null } else { array(oids::FLOAT4, 1, shares) };
+    row.set("most_common_vals", texts(s.common.iter().map(|c| c.0.as_str()).collect()))
+        .set("most_common_freqs", shares)
+        .set("histogram_bounds", texts(s.histogram.iter().map(String::as_str).collect()))
+        .set("correlation", s.correlation as f32)
 }
 
 pub(super) fn info(

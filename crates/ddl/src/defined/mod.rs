@@ -4,6 +4,7 @@
 mod cast;
 pub mod class;
 pub mod operator;
+pub mod statistics;
 mod text_search;
 
 use std::sync::Arc;
@@ -40,6 +41,10 @@ pub fn run(statement: &DefineStatement, cx: &mut ExecContext<'_>) -> Result<()> 
         }
         DefineStatement::CreateConversion { name, from, to, function, default } => {
             create_conversion(name, (from, to), function, *default, cx)
+        }
+        DefineStatement::CreateStatistics(def) => statistics::create(def, cx),
+        DefineStatement::AlterStatistics { target, rows, if_exists } => {
+            statistics::set_target(target, *rows, *if_exists, cx)
         }
         DefineStatement::CreateTextSearch(kind, name, options) => {
             text_search::create(*kind, name, options, cx)
@@ -197,6 +202,9 @@ pub(super) fn find(wanted: &DefineTarget, cx: &mut ExecContext<'_>) -> Result<De
                 None => Err(err!(UNDEFINED_OBJECT, "conversion \"{}\" does not exist", full(name))),
             }
         }
+        DefineTarget::Statistics(name) => {
+            statistics::lookup(name, &view, path).map(|id| target(&view, id))
+        }
         DefineTarget::TextSearch(kind, name) => {
             text_search::lookup(*kind, name, cx).map(|id| target(&view, id))
         }
@@ -214,6 +222,7 @@ fn kind_word(wanted: &DefineTarget) -> &'static str {
         DefineTarget::Class(..) => "operator class",
         DefineTarget::Family(..) => "operator family",
         DefineTarget::Conversion(_) => "conversion",
+        DefineTarget::Statistics(_) => "statistics object",
         DefineTarget::TextSearch(kind, _) => kind.words().1,
         _ => "object",
     }
@@ -227,6 +236,9 @@ fn require_owner(
 ) -> Result<()> {
     if let DefineTarget::Cast(source, target) = wanted {
         return cast::require_owner(*source, *target, cx);
+    }
+    if let DefineTarget::Statistics(name) = wanted {
+        return statistics::require_owner(found.oid(), name, cx);
     }
     if let DefineTarget::TextSearch(kind, name) = wanted {
         return text_search::require_owner(*kind, found.oid(), name, cx);
@@ -368,6 +380,7 @@ fn check_free(object: &Defined, schema: u32, to: &str, cx: &mut ExecContext<'_>)
         (Defined::Class(a), Defined::Class(b)) => a.method == b.method,
         (Defined::Family(a), Defined::Family(b)) => a.method == b.method,
         (Defined::Conversion(_), Defined::Conversion(_))
+        | (Defined::Statistics(_), Defined::Statistics(_))
         | (Defined::TextSearchConfig(_), Defined::TextSearchConfig(_))
         | (Defined::TextSearchDictionary(_), Defined::TextSearchDictionary(_)) => true,
         _ => false,

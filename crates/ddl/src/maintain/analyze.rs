@@ -16,6 +16,8 @@ use exec::rows::width;
 use exec::session::random;
 use exec::table::TableHandle;
 
+use super::extended::{self, Sample};
+
 /// Rows to sample for each unit of the statistics target.
 const ROWS_A_TARGET: usize = 300;
 /// Longer values make no common values or bounds.
@@ -83,22 +85,51 @@ fn runs(sorted: &[(usize, &Datum)]) -> Vec<(usize, usize)> {
     runs
 }
 
-/// Distinct values of the whole table; negative: as a share of the rows.
-fn distinct(runs: &[(usize, usize)], sampled: f64, total: f64) -> f64 {
+/// Distinct values of the whole table, of `d` in the sample of which `once` occur once (Duj1).
+pub(super) fn distinct_of(d: f64, once: f64, sampled: f64, total: f64) -> f64 {
+    let denominator = sampled - once + once * sampled / total.max(1.0);
+    let estimate = if denominator > 0.0 { sampled * d / denominator } else { d };
+    estimate.clamp(d, total.max(d)).round()
+}
+
+/// The same of a column with these runs of equal values; negative: as a share of all rows. `present`, `total`: rows
+/// of the sample and of the table without NULLs; `all`: with them.
+fn distinct(runs: &[(usize, usize)], present: f64, total: f64, all: f64) -> f64 {
     let (d, once) = (runs.len() as f64, runs.iter().filter(|r| r.1 == 1).count() as f64);
     if d == 0.0 {
         return 0.0;
     }
     if once >= d {
-        return -1.0;
+        return -(total / all.max(1.0)).min(1.0);
     }
-    let estimate = if once == 0.0 || sampled >= total {
-        d
-    } else {
-        (sampled * d) / (sampled - once + once * sampled / total)
-    };
-    let estimate = estimate.clamp(d, total.max(d)).round();
-    if estimate > 0.1 * total { -(estimate / total) } else { estimate }
+    let estimate = if once == 0.0 { d } else { distinct_of(d, once, present, total) };
+    if estimate > 0.1 * all { -(estimate / all) } else { estimate }
+}
+
+/// How many of the most common values (their counts, descending) are so much more common than the others that they
+/// are worth keeping: by more than twice the standard deviation that the sample's count has if the count of a
+/// value in the table is as the sample says (hypergeometric).
+fn worth_keeping(counts: &[f64], distinct: f64, null: f64, sampled: f64, total: f64) -> usize {
+    if sampled >= total || total <= 1.0 {
+        return counts.len();
+    }
+    let mut kept = counts.len();
+    let mut before: f64 = counts.iter().take(kept.saturating_sub(1)).sum();
+    while kept > 0 {
+        let last = counts[kept - 1];
+        let rest = (1.0 - before / sampled - null).clamp(0.0, 1.0);
+        let others = distinct - (kept as f64 - 1.0);
+        let usual = if others > 1.0 { rest / others } else { rest };
+        let of_table = total * last / sampled;
+        let variance = sampled * of_table * (total - of_table) * (total - sampled)
+            / (total * total * (total - 1.0));
+        if last > usual * sampled + 2.0 * variance.max(0.0).sqrt() + 0.5 {
+            break;
+        }
+        kept -= 1;
+        before -= counts.get(kept.wrapping_sub(1)).copied().unwrap_or(0.0);
+    }
+    kept
 }
 
 /// Physical against logical order.
@@ -118,7 +149,8 @@ fn correlation(sorted: &[(usize, &Datum)]) -> f64 {
     if square == 0.0 || places == 0.0 { 0.0 } else { both / (square * places).sqrt() }
 }
 
-fn column_stats(
+/// What a sample of a column's values says; `total`: rows of the table.
+pub(super) fn column_stats(
     ty: Oid,
     values: &[&Datum],
     total: f64,
@@ -140,27 +172,35 @@ fn column_stats(
     sorted.sort_by(|a, b| types::io::compare(a.1, b.1).then(a.0.cmp(&b.0)));
     let runs = runs(&sorted);
     let share = present / values.len() as f64;
-    stats.distinct = distinct(&runs, present, (total * share).max(present));
+    stats.distinct = distinct(&runs, present, (total * share).max(present), total);
     stats.correlation = correlation(&sorted);
     let text = |n: usize| types::io::to_text(ty, sorted[n].1, format).map(|t| t.to_string());
     let mut common: Vec<(usize, usize)> = runs.iter().copied().filter(|r| r.1 > 1).collect();
     common.sort_by_key(|r| std::cmp::Reverse(r.1));
-    let all_fit = common.len() == runs.len() && runs.len() <= target;
-    let average = present / runs.len() as f64;
+    let all_fit = common.len() == runs.len() && stats.distinct > 0.0 && runs.len() <= target;
     common.truncate(target);
-    common.retain(|r| all_fit || r.1 as f64 > average * 1.25);
+    if !all_fit {
+        let counts: Vec<f64> = common.iter().map(|r| r.1 as f64).collect();
+        let count = match stats.distinct {
+            share if share < 0.0 => -share * total,
+            count => count,
+        };
+        let sampled = values.len() as f64;
+        common.truncate(worth_keeping(&counts, count, stats.null_fraction, sampled, total));
+    }
     for (first, count) in &common {
         let value = text(*first)?;
         if value.len() <= VALUE_MAX {
             stats.common.push((value, *count as f64 / values.len() as f64));
         }
     }
+    let is_common: std::collections::HashSet<usize> = common.iter().map(|r| r.0).collect();
     let rest: Vec<usize> = runs
         .iter()
-        .filter(|r| !common.contains(r))
+        .filter(|r| !is_common.contains(&r.0))
         .flat_map(|(first, count)| *first..*first + *count)
         .collect();
-    let bounds = (target + 1).min(rest.len());
+    let bounds = (target + 1).min(runs.len() - common.len());
     if bounds >= 2 {
         for n in 0..bounds {
             let value = text(rest[n * (rest.len() - 1) / (bounds - 1)])?;
@@ -213,6 +253,30 @@ fn columns(
     Ok(columns)
 }
 
+/// Stores what the sample says; of an empty table, what was known before stays.
+fn put(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    mut stats: TableStats,
+    rows: &[Vec<Datum>],
+) -> Result<()> {
+    let before = cx.catalog_tx.view().stats(table.oid).cloned();
+    match before.filter(|_| rows.is_empty()) {
+        Some(before) => {
+            stats.columns.clone_from(&before.columns);
+            stats.keys.clone_from(&before.keys);
+            stats.extended.clone_from(&before.extended);
+        }
+        None => {
+            stats.columns = columns(cx, table, rows, stats.rows)?;
+            let sample = Sample { rows, total: stats.rows, target: target(cx) };
+            stats.keys = extended::of_indexes(cx, table, sample)?;
+            stats.extended = extended::of_table(cx, table, sample)?;
+        }
+    }
+    cx.catalog_tx.put(cx.tx, Object::Stats(Box::new(stats)))
+}
+
 /// Analyzes a partitioned table as a whole: of each partition as large a part of the sample as it has of the pages.
 ///
 /// # Errors
@@ -248,9 +312,8 @@ pub fn run_whole(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<String>
         }));
     }
     progress.set_phase("computing statistics");
-    let columns = columns(cx, table, &rows, total)?;
-    let stats = TableStats { table: table.oid, rows: total, pages: 0, visible: 0, columns };
-    cx.catalog_tx.put(cx.tx, Object::Stats(Box::new(stats)))?;
+    let stats = TableStats { table: table.oid, rows: total, ..TableStats::default() };
+    put(cx, table, stats, &rows)?;
     Ok(format!(
         "\"{}\": {} rows in sample, {total:.0} estimated total rows",
         table.name,
@@ -270,11 +333,11 @@ pub fn run(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<String> {
     progress.set_phase("acquiring sample rows");
     let (rows, total) = sample(cx, &handle, pages, wanted, &progress)?;
     progress.set_phase("computing statistics");
-    let columns = columns(cx, table, &rows, total)?;
-    progress.set_phase("finalizing analyze");
     let visible = handle.heap.visible_pages();
-    let stats = TableStats { table: table.oid, rows: total, pages, visible, columns };
-    cx.catalog_tx.put(cx.tx, Object::Stats(Box::new(stats)))?;
+    let stats =
+        TableStats { table: table.oid, rows: total, pages, visible, ..TableStats::default() };
+    put(cx, table, stats, &rows)?;
+    progress.set_phase("finalizing analyze");
     let scanned = (pages as usize).min(wanted);
     let live = if pages == 0 { 0.0 } else { total * scanned as f64 / f64::from(pages) };
     Ok(format!(
@@ -292,10 +355,20 @@ mod tests {
     #[test]
     fn distinct_values_are_estimated_from_runs() {
         // Every value once: a key.
-        assert_eq!(distinct(&[(0, 1), (1, 1)], 2.0, 100.0), -1.0);
+        assert_eq!(distinct(&[(0, 1), (1, 1)], 2.0, 100.0, 100.0), -1.0);
+        // The same, half of the rows without one.
+        assert_eq!(distinct(&[(0, 1), (1, 1)], 2.0, 50.0, 100.0), -0.5);
         // Every value often: all have been seen.
-        assert_eq!(distinct(&[(0, 50), (50, 50)], 100.0, 10_000.0), 2.0);
-        assert_eq!(distinct(&[], 0.0, 0.0), 0.0);
+        assert_eq!(distinct(&[(0, 50), (50, 50)], 100.0, 10_000.0, 10_000.0), 2.0);
+        assert_eq!(distinct(&[], 0.0, 0.0, 0.0), 0.0);
+    }
+
+    #[test]
+    fn only_values_that_are_much_more_common_are_kept() {
+        // Of a table that was read whole, all are.
+        assert_eq!(worth_keeping(&[3.0, 2.0], 500.0, 0.0, 1000.0, 1000.0), 2);
+        let of_sample = |counts: &[f64]| worth_keeping(counts, 500.0, 0.0, 1000.0, 100_000.0);
+        assert_eq!(of_sample(&[300.0, 3.0, 2.0]), 1);
     }
 
     #[test]

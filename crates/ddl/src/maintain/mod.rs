@@ -2,6 +2,7 @@
 
 mod analyze;
 pub mod cluster;
+mod extended;
 pub mod verbose;
 
 use std::sync::Arc;

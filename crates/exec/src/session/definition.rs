@@ -138,7 +138,8 @@ pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option
         F::PgGetFunctiondef => function_part(id, &facts::function_definition),
         F::PgGetViewdef => view_definition(args, run)?,
         F::PgGetTriggerdef => trigger_definition(id, flag(args, 1), run)?,
-        F::PgGetStatisticsobjdef | F::PgGetStatisticsobjdefColumns => Datum::Null,
+        F::PgGetStatisticsobjdef => statistics_definition(&view, id, true, run),
+        F::PgGetStatisticsobjdefColumns => statistics_definition(&view, id, false, run),
         // Those that are here lie in the data directory.
         F::PgTablespaceLocation if matches!(id, 0 | 1663 | 1664) => text(""),
         F::PgTablespaceLocation => {
@@ -159,6 +160,49 @@ pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option
         }
         _ => return Ok(None),
     }))
+}
+
+/// Extended statistics as CREATE STATISTICS has them, or (`whole` false) their columns and expressions.
+fn statistics_definition(view: &Snapshot, id: u32, whole: bool, run: &mut Run<'_, '_>) -> Datum {
+    let Some(s) = view.statistics_object(id) else { return Datum::Null };
+    let Some(table) = view.table(s.table) else { return Datum::Null };
+    let name = |n: &u16| quote_identifier(&table.columns[usize::from(*n) - 1].name);
+    let mut parts: Vec<String> = s.columns.iter().map(name).collect();
+    for e in &s.expressions {
+        let printed = with_context(run.cx, |cx| sql::print::index_key(cx, table, &e.sql, true));
+        parts.push(printed.unwrap_or_else(|_| format!("({})", e.sql)));
+    }
+    let columns = parts.join(", ");
+    if !whole {
+        return text(columns);
+    }
+    let all = [('d', "ndistinct"), ('f', "dependencies"), ('m', "mcv")];
+    let kinds: Vec<&str> = all.iter().filter(|k| s.kinds.contains(k.0)).map(|k| k.1).collect();
+    let shown = match kinds.len() == all.len() || s.len() < 2 {
+        true => String::new(),
+        false => format!(" ({})", kinds.join(", ")),
+    };
+    let schema = view.schema(s.schema).map_or("", |s| s.name.as_str());
+    let names =
+        catalog::system::reg::Names { catalog: view, path: run.cx.search_path, database: None };
+    let of = names.relation_name(s.table).unwrap_or_default();
+    text(format!(
+        "CREATE STATISTICS {}.{}{shown} ON {columns} FROM {of}",
+        quote_identifier(schema),
+        quote_identifier(&s.name)
+    ))
+}
+
+/// The expressions of extended statistics.
+pub(super) fn statistics_expressions(view: &Snapshot, id: u32, run: &mut Run<'_, '_>) -> Datum {
+    let Some(s) = view.statistics_object(id) else { return Datum::Null };
+    let Some(table) = view.table(s.table) else { return Datum::Null };
+    let printed = |sql: &str, run: &mut Run<'_, '_>| {
+        let found = with_context(run.cx, |cx| sql::print::over_row(cx, table, sql, false));
+        text(found.unwrap_or_else(|_| sql.to_owned()))
+    };
+    let all: Vec<Datum> = s.expressions.iter().map(|e| printed(&e.sql, run)).collect();
+    if all.is_empty() { Datum::Null } else { Datum::array(oids::TEXT, all) }
 }
 
 /// What can be done to the rows of a relation: see [`sql::view::changes_of`].

@@ -39,11 +39,18 @@ pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option
                 id => Datum::Bool(function_is_visible(&view, run.cx.search_path, id)),
             }
         }
+        F::PgStatisticsObjIsVisible => {
+            let view = run.cx.catalog_tx.view();
+            let found = view.statistics_object(oid_at(args, 0));
+            found.map_or(Datum::Null, |s| {
+                let first = view.statistics_named(run.cx.search_path, None, &s.name);
+                Datum::Bool(first.is_some_and(|first| first.oid == s.oid))
+            })
+        }
         F::PgOperatorIsVisible
         | F::PgOpclassIsVisible
         | F::PgOpfamilyIsVisible
         | F::PgConversionIsVisible
-        | F::PgStatisticsObjIsVisible
         | F::PgTsConfigIsVisible
         | F::PgTsDictIsVisible
         | F::PgTsParserIsVisible

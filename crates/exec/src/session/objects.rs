@@ -123,7 +123,10 @@ pub fn call(
             None => Datum::Null,
         },
         F::PgJitAvailable => Datum::Bool(false),
-        F::PgCurrentLogfile | F::PgGetStatisticsobjdefExpressions => Datum::Null,
+        F::PgGetStatisticsobjdefExpressions => {
+            super::definition::statistics_expressions(&view, id, run)
+        }
+        F::PgCurrentLogfile => Datum::Null,
         F::PgPreparedXact | F::PgGetMultixactMembers | F::PgGetCatalogForeignKeys => {
             Datum::array(oids::RECORD, Vec::new())
         }

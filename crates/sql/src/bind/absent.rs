@@ -22,7 +22,6 @@ fn kind(kind: T) -> Option<(&'static str, &'static str)> {
         T::ObjectForeignTable => ("DROP FOREIGN TABLE", "foreign table"),
         T::ObjectPublication => ("DROP PUBLICATION", "publication"),
         T::ObjectSubscription => ("DROP SUBSCRIPTION", "subscription"),
-        T::ObjectStatisticExt => ("DROP STATISTICS", "statistics object"),
         T::ObjectTsconfiguration => ("DROP TEXT SEARCH CONFIGURATION", "text search configuration"),
         T::ObjectTsdictionary => ("DROP TEXT SEARCH DICTIONARY", "text search dictionary"),
         _ => return None,

@@ -352,6 +352,7 @@ impl Binder<'_> {
             (Ok(T::ObjectOpclass), _) => DefineTarget::Class(behind(), method()),
             (Ok(T::ObjectOpfamily), _) => DefineTarget::Family(behind(), method()),
             (Ok(T::ObjectConversion), _) => DefineTarget::Conversion(self.name_of_list(items)),
+            (Ok(T::ObjectStatisticExt), _) => DefineTarget::Statistics(self.name_of_list(items)),
             _ if text_search_kind(kind).is_some() => {
                 let kind = text_search_kind(kind).unwrap_or(TextSearchKind::Configuration);
                 DefineTarget::TextSearch(kind, self.name_of_list(items))
@@ -425,6 +426,7 @@ impl DefineTarget {
             DefineTarget::Class(name, _)
             | DefineTarget::Family(name, _)
             | DefineTarget::TextSearch(_, name)
+            | DefineTarget::Statistics(name)
             | DefineTarget::Conversion(name) => Some(name),
             _ => None,
         }

@@ -66,6 +66,7 @@ pub(crate) mod select;
 pub(crate) mod sequence;
 pub(crate) mod setop;
 pub(crate) mod similar;
+mod statistics;
 pub(crate) mod sublink;
 mod subscript;
 pub(crate) mod through;

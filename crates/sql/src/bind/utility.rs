@@ -333,6 +333,9 @@ impl Binder<'_> {
         if let Some(statement) = self.database_statement(node)? {
             return Ok(Some(Utility::Database(statement)));
         }
+        if let Some(statement) = self.statistics_statement(node)? {
+            return Ok(Some(Utility::Define(statement)));
+        }
         if let Some(statement) = self.define_statement(node)? {
             return Ok(Some(Utility::Define(statement)));
         }

@@ -11,6 +11,7 @@ mod array;
 mod array_slice;
 mod bits;
 mod cast;
+mod common_values;
 mod compare;
 pub mod convert;
 mod datetime;

@@ -31,6 +31,7 @@ const FAMILIES: &[fn() -> Vec<NamedBody>] = &[
     super::encode::bodies,
     super::enums::bodies,
     super::template::bodies,
+    super::common_values::bodies,
     super::json::bodies,
     super::jsonb::bodies,
     super::range::bodies,
