@@ -24,8 +24,10 @@ use base::{AccessMethod, RelId, Result, TupleId};
 use storage::Storage;
 use txn::{Transaction, TxnManager};
 
+use crate::brin::{BrinIndex, BrinSearch};
 use crate::btree::{BTree, Inserted, KeyRange, TreeState, Unique};
 use crate::gin::{GinIndex, GinSearch, GinState};
+use crate::gist::{GistIndex, GistState, TreeSearch};
 use crate::hash::{HashIndex, HashState};
 
 /// Gives sorted entries: puts the next one's bytes into the buffer and returns its row, None at the end.
@@ -40,12 +42,16 @@ pub enum Search {
     Equal(Vec<u8>),
     /// Rows by what their values consist of (GIN).
     Entries(GinSearch),
+    /// Rows whose keys satisfy a condition (GiST, SP-GiST).
+    Tree(TreeSearch),
+    /// Ranges of pages whose summaries allow for matching rows (BRIN).
+    Summaries(BrinSearch),
 }
 
 /// A row that a search found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The root of its chain.
+    /// The root of its chain; with the line 0, any row of the page.
     pub root: TupleId,
     /// The index doesn't know for sure that it matches: the condition must be asked.
     pub recheck: bool,
@@ -205,6 +211,12 @@ pub enum AnyIndex {
     Hash(HashIndex),
     /// See [`GinIndex`].
     Gin(GinIndex),
+    /// See [`GistIndex`].
+    Gist(GistIndex),
+    /// The same, by the name of SP-GiST.
+    SpGist(GistIndex),
+    /// See [`BrinIndex`].
+    Brin(BrinIndex),
 }
 
 /// The same for each method.
@@ -214,6 +226,8 @@ macro_rules! each {
             AnyIndex::BTree($index) => $body,
             AnyIndex::Hash($index) => $body,
             AnyIndex::Gin($index) => $body,
+            AnyIndex::Gist($index) | AnyIndex::SpGist($index) => $body,
+            AnyIndex::Brin($index) => $body,
         }
     };
 }
@@ -225,6 +239,9 @@ impl AnyIndex {
             AccessMethod::BTree => AnyIndex::BTree(BTree::open(storage, rel)),
             AccessMethod::Hash => AnyIndex::Hash(HashIndex::open(storage, rel)),
             AccessMethod::Gin => AnyIndex::Gin(GinIndex::open(storage, rel)),
+            AccessMethod::Gist => AnyIndex::Gist(GistIndex::open(storage, rel, method)),
+            AccessMethod::SpGist => AnyIndex::SpGist(GistIndex::open(storage, rel, method)),
+            AccessMethod::Brin => AnyIndex::Brin(BrinIndex::open(storage, rel)),
         }
     }
 
@@ -251,7 +268,34 @@ impl AnyIndex {
             AccessMethod::BTree => AnyIndex::BTree(IndexMethod::build(storage, rel, rows, next)?),
             AccessMethod::Hash => AnyIndex::Hash(IndexMethod::build(storage, rel, rows, next)?),
             AccessMethod::Gin => AnyIndex::Gin(IndexMethod::build(storage, rel, rows, next)?),
+            _ => return AnyIndex::open(method, storage, rel).fill(storage, rows, next),
         })
+    }
+
+    /// Fills the files of this index, which exist and are empty, by what the handle knows of its classes.
+    ///
+    /// # Errors
+    /// As [`IndexMethod::build`].
+    pub fn fill(
+        self,
+        storage: &Arc<Storage>,
+        rows: u64,
+        next: &mut NextEntry<'_>,
+    ) -> Result<AnyIndex> {
+        match &self {
+            AnyIndex::Gist(index) | AnyIndex::SpGist(index) => index.fill(next)?,
+            AnyIndex::Brin(index) => index.fill(next)?,
+            _ => return AnyIndex::build(self.method(), storage, self.rel(), rows, next),
+        }
+        Ok(self)
+    }
+
+    /// The tree of keys that cover each other, if it is one.
+    pub fn as_covering(&self) -> Option<&GistIndex> {
+        match self {
+            AnyIndex::Gist(tree) | AnyIndex::SpGist(tree) => Some(tree),
+            _ => None,
+        }
     }
 
     /// Its files.
@@ -265,6 +309,9 @@ impl AnyIndex {
             AnyIndex::BTree(_) => AccessMethod::BTree,
             AnyIndex::Hash(_) => AccessMethod::Hash,
             AnyIndex::Gin(_) => AccessMethod::Gin,
+            AnyIndex::Gist(_) => AccessMethod::Gist,
+            AnyIndex::SpGist(_) => AccessMethod::SpGist,
+            AnyIndex::Brin(_) => AccessMethod::Brin,
         }
     }
 
@@ -273,7 +320,7 @@ impl AnyIndex {
     pub fn as_btree(&self) -> Option<&BTree> {
         match self {
             AnyIndex::BTree(tree) => Some(tree),
-            AnyIndex::Hash(_) | AnyIndex::Gin(_) => None,
+            _ => None,
         }
     }
 
@@ -349,6 +396,8 @@ pub fn entries(method: AccessMethod, key: &[u8], each: &mut dyn FnMut(&[u8])) {
         AccessMethod::BTree => BTree::entries(key, each),
         AccessMethod::Hash => HashIndex::entries(key, each),
         AccessMethod::Gin => GinIndex::entries(key, each),
+        AccessMethod::Gist | AccessMethod::SpGist => GistIndex::entries(key, each),
+        AccessMethod::Brin => BrinIndex::entries(key, each),
     }
 }
 
@@ -366,6 +415,7 @@ enum MethodState {
     Tree(TreeState),
     Hash(HashState),
     Gin(GinState),
+    Gist(GistState),
 }
 
 impl IndexState {
@@ -376,7 +426,7 @@ impl IndexState {
             MethodState::Tree(state) => state,
             // Its entries are in one.
             MethodState::Gin(state) => &state.tree,
-            MethodState::Hash(_) => unreachable!("a hash index was opened as a B-tree"),
+            _ => unreachable!("another index was opened as a B-tree"),
         }
     }
 
@@ -396,12 +446,21 @@ impl IndexState {
         }
     }
 
+    /// Of a GiST or SP-GiST index.
+    pub(crate) fn gist(&self) -> &GistState {
+        match self.0.get_or_init(|| MethodState::Gist(GistState::default())) {
+            MethodState::Gist(state) => state,
+            _ => unreachable!("another index was opened as a GiST index"),
+        }
+    }
+
     /// As new: the file is empty.
     pub(crate) fn reset(&self) {
         match self.0.get() {
             Some(MethodState::Tree(state)) => state.reset(),
             Some(MethodState::Hash(state)) => state.reset(),
             Some(MethodState::Gin(state)) => state.reset(),
+            Some(MethodState::Gist(state)) => state.reset(),
             None => {}
         }
     }

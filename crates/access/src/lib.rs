@@ -1,4 +1,4 @@
-//! Heap, B-tree, hash index, GIN, free space map, relation extension, vacuum. Rows and keys are bytes here: what
+//! Heap, B-tree, hash index, GIN, GiST, BRIN, free space map, relation extension, vacuum. Rows and keys are bytes here: what
 //! they mean is known above.
 //!
 //! Files of a relation are made by whoever names it (`Storage::create_relation`); [`Heap::open`]
@@ -6,10 +6,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod brin;
 pub mod btree;
 pub mod check;
 pub mod extension;
 pub mod gin;
+pub mod gist;
 pub mod hash;
 pub mod heap;
 pub mod index;

@@ -11,6 +11,12 @@ pub enum AccessMethod {
     Hash,
     /// What values consist of: elements, keys, words.
     Gin,
+    /// A tree of keys that cover those below them.
+    Gist,
+    /// Such a tree for values whose space is parted.
+    SpGist,
+    /// Summaries of ranges of pages.
+    Brin,
 }
 
 /// What indexes of a method can do.
@@ -38,11 +44,20 @@ pub struct Properties {
     pub lossy: bool,
     /// Exclusion constraints may rest on it.
     pub exclusion: bool,
+    /// Rows come by distance (`ORDER BY column <-> value`).
+    pub distance_ordered: bool,
 }
 
 impl AccessMethod {
     /// All of them.
-    pub const ALL: [AccessMethod; 3] = [AccessMethod::BTree, AccessMethod::Hash, AccessMethod::Gin];
+    pub const ALL: [AccessMethod; 6] = [
+        AccessMethod::BTree,
+        AccessMethod::Hash,
+        AccessMethod::Gin,
+        AccessMethod::Gist,
+        AccessMethod::SpGist,
+        AccessMethod::Brin,
+    ];
 
     /// The name in SQL.
     pub fn name(self) -> &'static str {
@@ -50,6 +65,9 @@ impl AccessMethod {
             AccessMethod::BTree => "btree",
             AccessMethod::Hash => "hash",
             AccessMethod::Gin => "gin",
+            AccessMethod::Gist => "gist",
+            AccessMethod::SpGist => "spgist",
+            AccessMethod::Brin => "brin",
         }
     }
 
@@ -59,7 +77,27 @@ impl AccessMethod {
             AccessMethod::BTree => 403,
             AccessMethod::Hash => 405,
             AccessMethod::Gin => 2742,
+            AccessMethod::Gist => 783,
+            AccessMethod::SpGist => 4000,
+            AccessMethod::Brin => 3580,
         }
+    }
+
+    /// The name in sentences.
+    pub fn title(self) -> &'static str {
+        match self {
+            AccessMethod::BTree => "B-tree",
+            AccessMethod::Hash => "hash",
+            AccessMethod::Gin => "GIN",
+            AccessMethod::Gist => "GiST",
+            AccessMethod::SpGist => "SP-GiST",
+            AccessMethod::Brin => "BRIN",
+        }
+    }
+
+    /// Whether it is a tree of keys that cover each other.
+    pub fn is_covering(self) -> bool {
+        matches!(self, AccessMethod::Gist | AccessMethod::SpGist)
     }
 
     /// The method with a name.
@@ -92,6 +130,7 @@ impl AccessMethod {
                 clusterable: true,
                 lossy: false,
                 exclusion: true,
+                distance_ordered: false,
             },
             AccessMethod::Hash => &Properties {
                 ordered: false,
@@ -105,6 +144,7 @@ impl AccessMethod {
                 clusterable: false,
                 lossy: true,
                 exclusion: true,
+                distance_ordered: false,
             },
             AccessMethod::Gin => &Properties {
                 ordered: false,
@@ -118,6 +158,49 @@ impl AccessMethod {
                 clusterable: false,
                 lossy: true,
                 exclusion: false,
+                distance_ordered: false,
+            },
+            AccessMethod::Gist => &Properties {
+                ordered: false,
+                unique: false,
+                multi_column: true,
+                include: true,
+                plain_scan: true,
+                returns_values: true,
+                search_array: false,
+                search_nulls: true,
+                clusterable: true,
+                lossy: true,
+                exclusion: true,
+                distance_ordered: true,
+            },
+            AccessMethod::SpGist => &Properties {
+                ordered: false,
+                unique: false,
+                multi_column: false,
+                include: true,
+                plain_scan: true,
+                returns_values: true,
+                search_array: false,
+                search_nulls: true,
+                clusterable: false,
+                lossy: true,
+                exclusion: true,
+                distance_ordered: true,
+            },
+            AccessMethod::Brin => &Properties {
+                ordered: false,
+                unique: false,
+                multi_column: true,
+                include: false,
+                plain_scan: false,
+                returns_values: false,
+                search_array: false,
+                search_nulls: true,
+                clusterable: false,
+                lossy: true,
+                exclusion: false,
+                distance_ordered: false,
             },
         }
     }

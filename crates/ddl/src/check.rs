@@ -167,8 +167,11 @@ fn check_table(
                 .collect();
             let trees: Vec<(AnyIndex, KeyOf<'_>)> = indexes
                 .iter()
+                .zip(&codecs)
                 .zip(&keys)
-                .map(|(i, key)| (index_search::open(i, &engine.storage), key as KeyOf<'_>))
+                .map(|((i, codec), key)| {
+                    (index_search::open_for(codec, i, &engine.storage), key as KeyOf<'_>)
+                })
                 .collect();
             let heap = Heap::open(&engine.storage, RelId(table.rel));
             access::check::check(&engine.txn, &heap, &trees)

@@ -6,7 +6,7 @@
 //! (`catalog::Index::since`).
 
 use access::index::entries;
-use access::{AnyIndex, BTree, KeyRange};
+use access::{BTree, KeyRange};
 use base::settings::setting;
 use base::{AccessMethod, RelId, Result, TupleId};
 use catalog::{Index, Table};
@@ -98,6 +98,10 @@ fn collect_computed(
     let mut keys = sorter(cx);
     let exprs = computed_by(cx, table, index)?;
     for_each_computed(cx, &exprs, handle, codec, &mut |key, root, null| {
+        if codec.method == AccessMethod::Brin {
+            // In the table's order: page by page.
+            keys.push(&[&root.block.to_be_bytes(), key].concat(), Place { root, null });
+        }
         entries(codec.method, key, &mut |entry| keys.push(entry, Place { root, null }));
         keys.make_room()
     })?;
@@ -145,7 +149,7 @@ fn fill_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Resu
     let progress = Reporting::begin(Kind::CreateIndex, "CREATE INDEX", (cx.database.1, table.oid));
     progress.set_phase("building index: scanning table");
     let mut null_in = None;
-    let keys = if index.is_plain() && codec.gin.is_empty() {
+    let keys = if index.is_plain() && codec.is_simple() {
         collect(cx, &handle, &codec, &mut null_in, &progress)?
     } else {
         collect_computed(cx, table, index, &handle, &codec)?
@@ -163,7 +167,8 @@ fn fill_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Resu
     let (mut last, mut before): (Vec<u8>, Option<Place>) = (Vec::new(), None);
     let mut duplicate = None;
     let rows = keys_count;
-    let built = AnyIndex::build(index.method, storage, RelId(index.rel), rows, &mut |key| {
+    let files = index_search::open_for(&codec, index, storage);
+    let built = files.fill(storage, rows, &mut |key| {
         let Some(place) = keys.next(key)? else { return Ok(None) };
         progress.add(Count::RowsDone, 1);
         if index.unique {
@@ -177,6 +182,9 @@ fn fill_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Resu
             last.clone_from(key);
             before = Some(place);
         }
+        if index.method == AccessMethod::Brin {
+            key.drain(..size_of::<u32>());
+        }
         Ok(Some(place.root))
     });
     match duplicate {
@@ -185,9 +193,9 @@ fn fill_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Resu
     }
 }
 
-/// Whether the columns' types, which may have changed, still have the classes of a GIN index.
+/// Whether the columns' types, which may have changed, still have the index's classes.
 fn require_classes(index: &Index, codec: &KeyCodec) -> Result<()> {
-    if index.method != AccessMethod::Gin || codec.gin.len() == index.columns.len() {
+    if codec.classes() == index.columns.len() {
         return Ok(());
     }
     let lacks = |(c, key): &(&catalog::IndexColumn, &exec::table::KeyColumn)| {
@@ -198,8 +206,9 @@ fn require_classes(index: &Index, codec: &KeyCodec) -> Result<()> {
     let ty = column.map_or(base::Oid(0), |(_, key)| key.1);
     Err(base::err!(
         UNDEFINED_OBJECT,
-        "data type {} has no default operator class for access method \"gin\"",
-        types::io::format_type(ty, -1)
+        "data type {} has no default operator class for access method \"{}\"",
+        types::io::format_type(ty, -1),
+        index.method.name()
     )
     .hint(
         "You must specify an operator class for the index or define a default operator class for the \
@@ -294,7 +303,7 @@ fn fill_beside_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) 
         (cx.database.1, table.oid),
     );
     progress.set_phase("building index: scanning table");
-    let keys = if index.is_plain() && codec.gin.is_empty() {
+    let keys = if index.is_plain() && codec.is_simple() {
         collect(cx, &handle, &codec, &mut None, &progress)?
     } else {
         collect_computed(cx, table, index, &handle, &codec)?
@@ -303,7 +312,7 @@ fn fill_beside_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) 
     progress.set_phase("building index: sorting live tuples");
     let mut keys = keys.finish()?;
     progress.set_phase("building index: loading tuples in tree");
-    let files = index_search::open(index, &cx.engine.storage);
+    let files = index_search::open_for(&codec, index, &cx.engine.storage);
     let mut key = Vec::new();
     while let Some(Place { root, .. }) = keys.next(&mut key)? {
         sched::check_interrupts()?;

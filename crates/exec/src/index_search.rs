@@ -2,38 +2,69 @@
 
 use std::sync::Arc;
 
+use access::brin::{BrinSearch, SummaryOps};
 use access::gin::{self, Category, EntrySearch, GinKey, GinSearch};
+use access::gist::{TreeOps, TreeSearch};
 use access::{AnyIndex, KeyRange, Search};
 use base::settings::{live_int, setting};
 use base::{AccessMethod, Error, RelId, Result, TupleId};
 use catalog::{Index, Table};
 use sql::plan::{IndexBounds, KeyStep};
 use storage::Storage;
+use types::Datum;
 use types::gin::{GinQuery, QueryKey};
 
+use crate::covering;
 use crate::eval;
 use crate::ops::index_bounds;
 use crate::rows::Row;
 use crate::run::Run;
+use crate::summaries;
 use crate::table::KeyCodec;
 use crate::tally;
 
-/// Names an index's files; no I/O.
+/// Names an index's files; no I/O. For trees and summaries that are to be changed: [`open_for`].
 pub fn open(index: &Index, storage: &Arc<Storage>) -> AnyIndex {
     let mut files = AnyIndex::open(index.method, storage, RelId(index.rel));
-    if let AnyIndex::Gin(gin) = &mut files {
-        gin.pending_limit = pending_limit(index);
+    match &mut files {
+        AnyIndex::Gin(gin) => gin.pending_limit = pending_limit(index),
+        AnyIndex::Brin(brin) => brin.pages_per_range = pages_per_range(index),
+        _ => {}
     }
     files
 }
 
+/// The same, with what its method must know of keys.
+pub fn open_for(codec: &KeyCodec, index: &Index, storage: &Arc<Storage>) -> AnyIndex {
+    let mut files = open(index, storage);
+    match &mut files {
+        AnyIndex::Gist(tree) | AnyIndex::SpGist(tree) => {
+            tree.ops = codec.tree.clone().map(|ops| ops as Arc<dyn TreeOps>);
+        }
+        AnyIndex::Brin(brin) => {
+            brin.ops = codec.summaries.clone().map(|ops| ops as Arc<dyn SummaryOps>);
+        }
+        _ => {}
+    }
+    files
+}
+
+fn option<'i>(index: &'i Index, name: &str) -> Option<&'i str> {
+    index.options.iter().find(|o| o.0 == name).map(|o| o.1.as_str())
+}
+
+/// Pages that a BRIN index makes one summary of.
+fn pages_per_range(index: &Index) -> u32 {
+    let own = option(index, "pages_per_range").and_then(|value| value.parse().ok());
+    own.unwrap_or(access::brin::PAGES_PER_RANGE).max(1)
+}
+
 /// How many bytes the pending list of a GIN index may have; None: there is to be none.
 fn pending_limit(index: &Index) -> Option<u64> {
-    let option = |name: &str| index.options.iter().find(|o| o.0 == name).map(|o| o.1.as_str());
-    if option("fastupdate").is_some_and(|value| !is_on(value)) {
+    if option(index, "fastupdate").is_some_and(|value| !is_on(value)) {
         return None;
     }
-    let own = option("gin_pending_list_limit").and_then(|value| value.parse().ok());
+    let own = option(index, "gin_pending_list_limit").and_then(|value| value.parse().ok());
     Some(own.unwrap_or_else(|| live_int(setting::GIN_PENDING_LIST_LIMIT) as u64) * 1024)
 }
 
@@ -59,7 +90,90 @@ pub fn searches(
         }
         AccessMethod::Hash => equal(&codec, bounds, run),
         AccessMethod::Gin => entries(&codec, bounds, run),
+        AccessMethod::Gist | AccessMethod::SpGist => {
+            Ok(tree(&codec, bounds, run)?.map(Search::Tree).into_iter().collect())
+        }
+        AccessMethod::Brin => summaries(table, &codec, bounds, run),
     }
+}
+
+/// What a tree of keys that cover each other is asked for; None: no row can match.
+///
+/// # Errors
+/// Those of the bounds' expressions.
+pub fn tree(
+    codec: &KeyCodec,
+    bounds: &IndexBounds,
+    run: &mut Run<'_, '_>,
+) -> Result<Option<TreeSearch>> {
+    let without = || Error::internal("a column without a class");
+    let classes = codec.tree.as_ref().ok_or_else(without)?;
+    let mut asked = Vec::with_capacity(bounds.keys.len());
+    for key in &bounds.keys {
+        let column = usize::from(key.column);
+        asked.push((
+            column,
+            match key.null_test() {
+                Some(true) => covering::Asked::Null,
+                Some(false) => covering::Asked::NotNull,
+                None => {
+                    let value = eval::eval(&key.value, Row::Empty, run)?;
+                    if value.is_null() {
+                        return Ok(None);
+                    }
+                    let class = classes.classes.get(column).ok_or_else(without)?;
+                    covering::Asked::Key(class.check(key.strategy, &value)?)
+                }
+            },
+        ));
+    }
+    let mut distances = Vec::with_capacity(bounds.nearest.len());
+    for key in &bounds.nearest {
+        let column = usize::from(key.column);
+        let value = eval::eval(&key.value, Row::Empty, run)?;
+        let class = classes.classes.get(column).ok_or_else(without)?;
+        let distance = match value.is_null() {
+            true => None,
+            false => class.distance(key.strategy, &value)?,
+        };
+        // From nowhere all rows are equally far.
+        distances.push((column, distance.unwrap_or_else(|| Arc::new(|_, _| (f64::NAN, false)))));
+    }
+    Ok(Some(covering::search(asked, distances)))
+}
+
+/// What summaries are asked for.
+fn summaries(
+    table: &Table,
+    codec: &KeyCodec,
+    bounds: &IndexBounds,
+    run: &mut Run<'_, '_>,
+) -> Result<Vec<Search>> {
+    let without = || Error::internal("a column without a class");
+    let classes = codec.summaries.as_ref().ok_or_else(without)?;
+    let mut values = Vec::with_capacity(bounds.keys.len());
+    for key in &bounds.keys {
+        values.push(match key.null_test() {
+            Some(_) => Datum::Null,
+            None => match eval::eval(&key.value, Row::Empty, run)? {
+                Datum::Null => return Ok(Vec::new()),
+                value => value,
+            },
+        });
+    }
+    let asked = bounds.keys.iter().zip(&values).map(|(key, value)| {
+        (
+            usize::from(key.column),
+            match key.null_test() {
+                Some(true) => summaries::Asked::Null,
+                Some(false) => summaries::Asked::NotNull,
+                None => summaries::Asked::Operator(key.strategy, value),
+            },
+        )
+    });
+    let check = classes.check(asked.collect())?;
+    let heap = access::Heap::open(&run.cx.engine.storage, RelId(table.rel));
+    Ok(vec![Search::Summaries(BrinSearch { check, pages: heap.pages()? })])
 }
 
 /// The keys that a hash index is asked for.

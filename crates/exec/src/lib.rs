@@ -23,6 +23,7 @@
 
 pub mod context;
 pub mod copy;
+pub mod covering;
 mod domain;
 pub mod eval;
 pub mod event_trigger;
@@ -49,6 +50,7 @@ mod short;
 pub mod spi;
 pub mod stored_plans;
 mod subquery;
+pub mod summaries;
 pub mod table;
 pub mod tally;
 mod vector;

@@ -9,11 +9,14 @@ use base::{AccessMethod, Oid, RelId, Result, TupleId};
 use catalog::{Index, Table};
 use sql::plan::ScanColumn;
 use types::gin::GinClass;
+use types::gist::GistClass;
 use types::row::{self, RowColumn, RowLayout};
 use types::{Batch, Datum, FormatContext};
 
 use crate::context::Engine;
+use crate::covering::TreeKeys;
 use crate::overflow::Overflow;
+use crate::summaries::Summaries;
 
 /// An open table.
 pub struct TableHandle {
@@ -249,6 +252,10 @@ pub struct KeyCodec {
     pub method: AccessMethod,
     /// Of a GIN index, the columns' classes.
     pub gin: Vec<Arc<dyn GinClass>>,
+    /// Of a GiST or SP-GiST index, the columns' classes.
+    pub tree: Option<Arc<TreeKeys>>,
+    /// Of a BRIN index, the columns' classes.
+    pub summaries: Option<Arc<Summaries>>,
 }
 
 impl KeyCodec {
@@ -286,13 +293,41 @@ impl KeyCodec {
             AccessMethod::Gin => gin_classes(index, &columns),
             _ => Vec::new(),
         };
-        KeyCodec { columns, condition, method: index.method, gin }
+        let (mut tree, mut summaries) = (None, None);
+        match index.method {
+            AccessMethod::Gist | AccessMethod::SpGist => {
+                let classes = gist_classes(index, &columns);
+                tree = Some(Arc::new(TreeKeys { classes }));
+            }
+            AccessMethod::Brin => summaries = Some(Arc::new(Summaries::new(index, &columns))),
+            _ => {}
+        }
+        KeyCodec { columns, condition, method: index.method, gin, tree, summaries }
+    }
+
+    /// Whether keys are the columns' values one after the other.
+    pub fn is_simple(&self) -> bool {
+        matches!(self.method, AccessMethod::BTree | AccessMethod::Hash)
+    }
+
+    /// How many of the columns have a class that the house knows.
+    pub fn classes(&self) -> usize {
+        match (&self.tree, &self.summaries) {
+            (Some(tree), _) => tree.classes.len(),
+            (_, Some(summaries)) => summaries.classes.len(),
+            _ if self.method == AccessMethod::Gin => self.gin.len(),
+            _ => self.columns.len(),
+        }
     }
 
     /// Whether the index has an entry for a row.
     pub fn holds(&self, row: &[Datum]) -> bool {
         let has_key = match self.method {
-            AccessMethod::BTree | AccessMethod::Gin => true,
+            AccessMethod::BTree
+            | AccessMethod::Gin
+            | AccessMethod::Gist
+            | AccessMethod::SpGist
+            | AccessMethod::Brin => true,
             AccessMethod::Hash => !self.columns.iter().any(|c| row[usize::from(c.0)].is_null()),
         };
         has_key && self.condition.is_none_or(|n| row[usize::from(n)] == Datum::Bool(true))
@@ -314,6 +349,14 @@ impl KeyCodec {
     pub fn encode(&self, row: &[Datum], out: &mut Vec<u8>) -> Result<bool> {
         if !self.gin.is_empty() {
             return self.encode_entries(row, out).map(|()| false);
+        }
+        if let Some(tree) = &self.tree {
+            let values = self.columns.iter().map(|c| &row[usize::from(c.0)]);
+            return tree.encode(values, out).map(|()| false);
+        }
+        if let Some(summaries) = &self.summaries {
+            let values = self.columns.iter().map(|c| &row[usize::from(c.0)]);
+            return summaries.encode(values, out).map(|()| false);
         }
         let mut null = false;
         for (column, ty, order) in &self.columns {
@@ -364,6 +407,14 @@ impl KeyCodec {
 fn gin_classes(index: &Index, columns: &[KeyColumn]) -> Vec<Arc<dyn GinClass>> {
     let class = |(c, (_, ty, _)): (&catalog::IndexColumn, &KeyColumn)| {
         types::gin::class(c.class_of(index.method, ty.0), *ty)
+    };
+    index.columns.iter().zip(columns).filter_map(class).collect()
+}
+
+/// The same of a GiST or SP-GiST index.
+fn gist_classes(index: &Index, columns: &[KeyColumn]) -> Vec<Arc<dyn GistClass>> {
+    let class = |(c, (_, ty, _)): (&catalog::IndexColumn, &KeyColumn)| {
+        types::gist::class(c.class_of(index.method, ty.0), *ty)
     };
     index.columns.iter().zip(columns).filter_map(class).collect()
 }

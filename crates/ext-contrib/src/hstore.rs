@@ -31,6 +31,7 @@ pub static LIBRARY: Library = Library {
     types: &[("hstore_in", &HstoreType)],
     gin: &[("gin_extract_hstore", |_| Arc::new(HstoreOps))],
     silent: &["hstore_in", "hstore_out", "hstore_recv"],
+    ..Library::EMPTY
 };
 
 type Pair = (String, Option<String>);

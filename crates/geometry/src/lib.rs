@@ -8,6 +8,7 @@
 mod areas;
 mod basic;
 mod functions;
+pub mod gist;
 mod io;
 mod lines;
 mod shape;

@@ -8,5 +8,7 @@ const PACKAGES: &[&Package] = &[&textsearch::PACKAGE, &geometry::PACKAGE];
 pub fn register() {
     types::open::register(PACKAGES);
     textsearch::gin::register();
+    textsearch::gist::register();
+    geometry::gist::register();
     ext_contrib::register();
 }

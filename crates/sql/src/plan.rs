@@ -326,6 +326,10 @@ pub struct IndexBounds {
     pub either: Vec<IndexBounds>,
     /// Conditions of methods that don't work by ranges.
     pub keys: Vec<ScanKey>,
+    /// The rows come by these distances, the nearest first.
+    pub nearest: Vec<ScanKey>,
+    /// The same as expressions over the scan's columns, for indexes that aren't sure of their distances.
+    pub distances: Vec<Expr>,
     /// What is to be asked again of rows of an index that isn't sure of them; over the scan's columns.
     pub recheck: Option<Expr>,
 }
@@ -341,6 +345,22 @@ pub struct ScanKey {
     pub operator: Oid,
     /// The value on its right.
     pub value: Expr,
+}
+
+/// The strategy number that stands for IS NULL.
+pub const IS_NULL: u16 = u16::MAX;
+/// The strategy number that stands for IS NOT NULL.
+pub const IS_NOT_NULL: u16 = u16::MAX - 1;
+
+impl ScanKey {
+    /// Whether it asks for NULL (true) or anything else (false); None: by an operator.
+    pub fn null_test(&self) -> Option<bool> {
+        match self.strategy {
+            IS_NULL => Some(true),
+            IS_NOT_NULL => Some(false),
+            _ => None,
+        }
+    }
 }
 
 /// The statements that rules have made of one ([`crate::rewrite`]).

@@ -42,7 +42,7 @@ impl GinClass for TsVectorOps {
 }
 
 /// A value of one of the types.
-fn opened<T: types::open::OpenValue>(value: &Datum) -> Result<&T> {
+pub(crate) fn opened<T: types::open::OpenValue>(value: &Datum) -> Result<&T> {
     match value {
         Datum::Open(open) => open.get(),
         _ => None,
@@ -51,14 +51,14 @@ fn opened<T: types::open::OpenValue>(value: &Datum) -> Result<&T> {
 }
 
 /// A node, its lexeme as a place among those that are asked for.
-enum Part {
+pub(crate) enum Part {
     /// A lexeme; it may have to have a weight.
     Lexeme(usize, bool),
     Node(Node),
 }
 
 impl Part {
-    fn of(node: &Node, keys: &mut Vec<QueryKey>) -> Part {
+    pub(crate) fn of(node: &Node, keys: &mut Vec<QueryKey>) -> Part {
         let Node::Value(operand) = node else { return Part::Node(node.clone()) };
         let key = key(operand);
         let place = keys.iter().position(|k| *k == key).unwrap_or_else(|| {
@@ -91,7 +91,7 @@ fn needs_lexeme(nodes: &[Node], root: u32) -> bool {
 }
 
 /// What holds of a document that has these lexemes.
-fn evaluate(parts: &[Part], root: u32, present: &[Ternary]) -> Ternary {
+pub(crate) fn evaluate(parts: &[Part], root: u32, present: &[Ternary]) -> Ternary {
     let mut known: Vec<Ternary> = Vec::with_capacity(parts.len());
     for part in parts {
         let of = |n: &u32| known.get(*n as usize).copied().unwrap_or(Ternary::Maybe);

@@ -20,6 +20,7 @@ pub mod execute;
 mod files;
 mod functions;
 pub mod gin;
+pub mod gist;
 pub mod headline;
 mod ispell;
 mod json;

@@ -5,6 +5,7 @@
 //!   script: CREATE FUNCTION … AS '$libdir/citext', 'citext_eq'   ─► symbol("citext", "citext_eq") ─► Body
 //!           CREATE TYPE … (INPUT = citextin, …)                  ─► open_type("citext/citextin")  ─► OpenType
 //!           CREATE OPERATOR CLASS … USING gin … FUNCTION 2 …     ─► gin_class("pg_trgm/…", type)  ─► GinClass
+//!           CREATE OPERATOR CLASS … USING gist … FUNCTION 1 …    ─► gist_class("pg_trgm/…", type) ─► GistClass
 //! ```
 //!
 //! Libraries are registered when the server starts, before anything is looked up, and never change. Bodies that
@@ -17,6 +18,7 @@ use base::Oid;
 
 use crate::func::Body;
 use crate::gin::GinClass;
+use crate::gist::{GistClass, Maker as GistMaker};
 use crate::open::OpenType;
 
 /// Makes a class of GIN for values of a type, which the extension may have made.
@@ -32,6 +34,8 @@ pub struct Library {
     pub types: &'static [(&'static str, &'static dyn OpenType)],
     /// Classes of GIN, by the symbols of the functions that take values apart (support function 2).
     pub gin: &'static [(&'static str, GinMaker)],
+    /// Classes of GiST, by the symbols of the functions that ask keys (support function 1).
+    pub gist: &'static [(&'static str, GistMaker)],
     /// Symbols that stand in scripts and are never called: the support functions of index methods, selectivity
     /// estimators and kin, whose work the server does in its own way.
     pub silent: &'static [&'static str],
@@ -40,7 +44,7 @@ pub struct Library {
 impl Library {
     /// A library of nothing, to be filled by `..`.
     pub const EMPTY: Library =
-        Library { name: "", bodies: Vec::new, types: &[], gin: &[], silent: &[] };
+        Library { name: "", bodies: Vec::new, types: &[], gin: &[], gist: &[], silent: &[] };
 }
 
 static REGISTERED: Mutex<Vec<&'static Library>> = Mutex::new(Vec::new());
@@ -103,4 +107,11 @@ pub fn gin_class(name: &str, ty: Oid) -> Option<Arc<dyn GinClass>> {
     let (library, symbol) = name.split_once('/')?;
     let library = known().libraries.iter().find(|l| l.name == library)?;
     library.gin.iter().find(|(s, _)| *s == symbol).map(|(_, make)| make(ty))
+}
+
+/// The same of GiST.
+pub fn gist_class(name: &str, ty: Oid) -> Option<Arc<dyn GistClass>> {
+    let (library, symbol) = name.split_once('/')?;
+    let library = known().libraries.iter().find(|l| l.name == library)?;
+    library.gist.iter().find(|(s, _)| *s == symbol).map(|(_, make)| make(ty))
 }

@@ -17,6 +17,7 @@ pub mod encodings;
 pub mod extension;
 pub mod func;
 pub mod gin;
+pub mod gist;
 pub mod io;
 pub mod json;
 pub mod jsonb;

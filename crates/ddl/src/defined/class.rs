@@ -267,6 +267,10 @@ fn index_behind(view: &Snapshot, am: &Method, input: Oid, members: &Members) -> 
             Some(code) if types::extension::gin_class(&code, input).is_some() => (true, code),
             _ => (false, String::new()),
         },
+        "gist" => match support(1) {
+            Some(code) if types::extension::gist_class(&code, input).is_some() => (true, code),
+            _ => (false, String::new()),
+        },
         _ => (false, String::new()),
     }
 }

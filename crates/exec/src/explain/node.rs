@@ -455,6 +455,10 @@ impl<'p> Describe<'p> {
                         shown.details.push((REMOVED_BY_RECHECK, Detail::Removed(0)));
                     }
                 }
+                if !bounds.nearest.is_empty() {
+                    let keys = self.keys(&scan.table, index, &bounds.nearest, slots);
+                    shown.details.push(("Order By", keys.join(" AND ").into()));
+                }
                 self.on_table(shown, plan, scan, slots);
                 let fetches = shown.counted(HEAP_FETCHES).map(Detail::Count);
                 shown.details.extend(fetches.map(|n| (HEAP_FETCHES, n)));
@@ -670,6 +674,28 @@ impl<'p> Describe<'p> {
         }
     }
 
+    /// Conditions of operators, or distances.
+    fn keys(
+        &self,
+        table: &Table,
+        index: &catalog::Index,
+        keys: &[ScanKey],
+        slots: &HashMap<u16, String>,
+    ) -> Vec<String> {
+        let names = self.names(&[], slots);
+        let key = |key: &ScanKey| {
+            let sign = types::func::operator(key.operator).map_or("?", |o| o.name);
+            let column = key_column(table, index, usize::from(key.column));
+            match key.null_test() {
+                Some(true) => return format!("({column} IS NULL)"),
+                Some(false) => return format!("({column} IS NOT NULL)"),
+                None => {}
+            }
+            format!("({column} {sign} {})", names.text(&key.value))
+        };
+        keys.iter().map(key).collect()
+    }
+
     /// `((a = 1) AND (b > 2))`.
     fn bounds(
         &self,
@@ -683,22 +709,10 @@ impl<'p> Describe<'p> {
             let arms: Vec<String> = bounds.either.iter().map(arm).collect();
             return format!("({})", arms.join(" OR "));
         }
-        let column = |n: usize| match index.columns.get(n) {
-            Some(key) => match &key.expression {
-                Some(e) if is_call(&e.sql) => e.sql.clone(),
-                Some(e) => format!("({})", e.sql),
-                None => own_column(table, ScanColumn::Attr(key.column)),
-            },
-            None => String::new(),
-        };
+        let column = |n: usize| key_column(table, index, n);
         let names = self.names(&[], slots);
         if !bounds.keys.is_empty() {
-            let key = |key: &ScanKey| {
-                let sign = types::func::operator(key.operator).map_or("?", |o| o.name);
-                let column = column(usize::from(key.column));
-                format!("({column} {sign} {})", names.text(&key.value))
-            };
-            return together(bounds.keys.iter().map(key).collect());
+            return together(self.keys(table, index, &bounds.keys, slots));
         }
         let mut parts: Vec<String> = bounds
             .equal
@@ -873,5 +887,17 @@ fn join_label(method: &str, kind: JoinKind, always: bool) -> String {
         JoinKind::Inner if always => format!("{method} Join"),
         JoinKind::Inner => method.to_owned(),
         kind => format!("{method} {} Join", join_word(kind)),
+    }
+}
+
+/// A key column of an index, as text.
+fn key_column(table: &Table, index: &catalog::Index, n: usize) -> String {
+    match index.columns.get(n) {
+        Some(key) => match &key.expression {
+            Some(e) if is_call(&e.sql) => e.sql.clone(),
+            Some(e) => format!("({})", e.sql),
+            None => own_column(table, ScanColumn::Attr(key.column)),
+        },
+        None => String::new(),
     }
 }

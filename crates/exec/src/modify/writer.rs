@@ -123,10 +123,10 @@ impl WriteTarget {
         cx: &ExecContext<'_>,
     ) -> Result<WriteTarget> {
         let mut computed = table.columns.len() as u16;
-        let writer = |index: &Arc<Index>| IndexWriter {
-            index: index.clone(),
-            files: index_search::open(index, &cx.engine.storage),
-            codec: KeyCodec::with_computed(table, index, &mut computed),
+        let writer = |index: &Arc<Index>| {
+            let codec = KeyCodec::with_computed(table, index, &mut computed);
+            let files = index_search::open_for(&codec, index, &cx.engine.storage);
+            IndexWriter { index: index.clone(), files, codec }
         };
         Ok(WriteTarget {
             handle: TableHandle::open(cx.engine, table, cx.format)?,

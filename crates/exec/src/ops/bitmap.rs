@@ -59,6 +59,11 @@ impl Bitmap {
         self.rows.push(u64::from(row.block) << 16 | u64::from(row.offset));
     }
 
+    /// Adds a page, of whose rows nothing is known.
+    pub fn add_page(&mut self, block: u32) {
+        self.pages.push(block);
+    }
+
     /// Some of the rows may not match: all are to be asked again.
     pub fn doubt(&mut self) {
         self.doubtful = true;

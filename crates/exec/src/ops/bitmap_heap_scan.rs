@@ -54,6 +54,10 @@ fn make(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Bitmap> {
             let memory = run.cx.settings.int(setting::WORK_MEM) as usize * 1024;
             let mut bitmap = Bitmap::new(memory);
             let entries = index_search::collect(table, index, bounds, run, &mut |root, again| {
+                if root.offset == 0 {
+                    bitmap.add_page(root.block);
+                    return;
+                }
                 bitmap.add(root);
                 if again {
                     bitmap.doubt();

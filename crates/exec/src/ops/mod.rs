@@ -45,6 +45,7 @@ mod limit;
 mod lock_rows;
 pub mod memoize;
 mod merge_join;
+mod nearest_scan;
 mod nested_loop;
 mod ordered_set;
 mod own_aggregate;
@@ -252,6 +253,9 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
         Node::Nothing => Box::new(values::Nothing),
         Node::Values(_) => Box::new(values::Values::default()),
         Node::SeqScan(scan) => Box::new(seq_scan::SeqScan::new(scan, run)?),
+        Node::IndexScan { scan, bounds, .. } if !bounds.nearest.is_empty() => {
+            Box::new(nearest_scan::NearestScan::new(scan, run)?)
+        }
         Node::IndexScan { scan, index, .. } if !index.method.properties().ordered => {
             Box::new(unordered_index_scan::UnorderedIndexScan::new(scan, run)?)
         }

@@ -62,16 +62,29 @@ impl Binder<'_> {
             let value = def_value(def).unwrap_or_else(|| "true".to_owned());
             let name = def.defname.as_str();
             match (method, name) {
-                (AccessMethod::Hash, "fillfactor") => within(name, &value, 10, 100)?,
+                (AccessMethod::Hash | AccessMethod::SpGist, "fillfactor") => {
+                    within(name, &value, 10, 100)?;
+                }
+                (AccessMethod::Gist, "fillfactor") => within(name, &value, 10, 100)?,
+                (AccessMethod::Gist, "buffering") => {
+                    if !["on", "off", "auto"].contains(&value.to_ascii_lowercase().as_str()) {
+                        return Err(err!(
+                            INVALID_PARAMETER_VALUE,
+                            "invalid value for enum option \"buffering\": {value}"
+                        )
+                        .detail("Valid values are \"on\", \"off\", and \"auto\"."));
+                    }
+                }
+                (AccessMethod::Brin, "pages_per_range") => within(name, &value, 1, 131_072)?,
                 (AccessMethod::Gin, "gin_pending_list_limit") => {
                     within(name, &value, 64, 2_147_483_647)?;
                 }
-                (AccessMethod::Gin, "fastupdate") => {
+                (AccessMethod::Gin, "fastupdate") | (AccessMethod::Brin, "autosummarize") => {
                     let known = ["on", "off", "true", "false", "yes", "no", "1", "0"];
                     if !known.contains(&value.to_ascii_lowercase().as_str()) {
                         base::bail!(
                             INVALID_PARAMETER_VALUE,
-                            "invalid value for boolean option \"fastupdate\": {value}"
+                            "invalid value for boolean option \"{name}\": {value}"
                         );
                     }
                 }
@@ -110,15 +123,22 @@ impl Binder<'_> {
         Ok(found)
     }
 
-    /// A class of GIN must be one that the house has.
-    fn require_gin_class(
+    /// A class must be one that the house has.
+    fn require_class(
         &self,
         method: AccessMethod,
         class: &opclass::Class,
         ty: Oid,
         _elem: &pb::IndexElem,
     ) -> Result<()> {
-        if method == AccessMethod::Gin && types::gin::class(class.oid, ty).is_none() {
+        let known = match method {
+            AccessMethod::BTree | AccessMethod::Hash | AccessMethod::Brin => true,
+            AccessMethod::Gin => types::gin::class(class.oid, ty).is_some(),
+            AccessMethod::Gist | AccessMethod::SpGist => {
+                types::gist::class(class.oid, ty).is_some()
+            }
+        };
+        if !known {
             return Err(self.unsupported(&format!("operator class \"{}\"", class.name), -1));
         }
         Ok(())
@@ -134,7 +154,7 @@ impl Binder<'_> {
         if names.is_empty() {
             return match default {
                 Some(class) => {
-                    self.require_gin_class(method, class, ty, elem)?;
+                    self.require_class(method, class, ty, elem)?;
                     Ok(0)
                 }
                 None => Err(err!(
@@ -172,7 +192,7 @@ impl Binder<'_> {
                 shown()
             );
         }
-        self.require_gin_class(method, class, ty, elem)?;
+        self.require_class(method, class, ty, elem)?;
         Ok(if default.is_some_and(|d| d.oid == class.oid) { 0 } else { class.oid })
     }
 }

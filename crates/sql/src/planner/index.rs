@@ -12,7 +12,7 @@ use types::{Datum, TypeIo, cross, opclass};
 
 use crate::expr::{Expr, RowOp};
 use crate::logical::TableRel;
-use crate::plan::{IndexBounds, KeyStep, ScanColumn, ScanKey};
+use crate::plan::{self, IndexBounds, KeyStep, ScanColumn, ScanKey};
 use crate::walk;
 
 use crate::bind::operator::comparison;
@@ -139,7 +139,9 @@ pub(crate) fn match_keys(
     let parts = key_parts(index, table, computed);
     let found = match index.method {
         AccessMethod::Hash => match_hash(&parts, own, list),
-        AccessMethod::Gin => match_gin(index, &parts, own, list),
+        AccessMethod::Gin | AccessMethod::Gist | AccessMethod::SpGist | AccessMethod::Brin => {
+            match_operators(index, &parts, own, list)
+        }
         AccessMethod::BTree => return None,
     };
     (!found.used.is_empty()).then_some(found)
@@ -166,11 +168,22 @@ fn match_hash(parts: &[KeyPart<'_>], own: &Cols, list: &[Expr]) -> Match {
     found
 }
 
-/// A GIN index serves the operators of its columns' classes, of any of its columns. A condition for which it
-/// would have to give all rows is left to others.
-fn match_gin(index: &Index, parts: &[KeyPart<'_>], own: &Cols, list: &[Expr]) -> Match {
+/// An index that serves the operators of its columns' classes, of any of its columns, and perhaps NULLs. A
+/// condition for which GIN would have to give all rows is left to others.
+fn match_operators(index: &Index, parts: &[KeyPart<'_>], own: &Cols, list: &[Expr]) -> Match {
     let mut found = Match::default();
+    let nulls = index.method.properties().search_nulls;
     for (i, e) in list.iter().enumerate() {
+        if let Expr::IsNull { arg, negated } = e
+            && nulls
+            && let Some(column) = parts.iter().position(|part| part.is(arg))
+        {
+            let strategy = if *negated { plan::IS_NOT_NULL } else { plan::IS_NULL };
+            let (column, value) = (column as u16, Expr::Const(Datum::Null, parts[column].ty()));
+            found.bounds.keys.push(ScanKey { column, strategy, operator: base::Oid(0), value });
+            found.proved.push(i);
+            continue;
+        }
         let Expr::Call { function, args, .. } = e else { continue };
         let [a, b] = &**args else { continue };
         let key = parts.iter().enumerate().find_map(|(n, part)| {
@@ -180,8 +193,11 @@ fn match_gin(index: &Index, parts: &[KeyPart<'_>], own: &Cols, list: &[Expr]) ->
                 _ => return None,
             };
             let class = index.columns.get(n)?.class_of(index.method, part.ty().0);
-            let member = opclass::members(opclass::class(class)?.family, function).first()?;
-            if !known_before(value, own) || gives_all(class, part.ty(), member.strategy, value) {
+            let family = opclass::class(class)?.family;
+            let member = opclass::members(family, function).iter().find(|m| !m.orders)?;
+            let all = index.method == AccessMethod::Gin
+                && gives_all(class, part.ty(), member.strategy, value);
+            if !known_before(value, own) || all {
                 return None;
             }
             Some(ScanKey {
@@ -239,7 +255,11 @@ fn match_parts(parts: &[KeyPart<'_>], own: &Cols, list: &[Expr]) -> Match {
 }
 
 /// The key's columns, up to the first that nothing is known of.
-fn key_parts<'e>(index: &Index, table: &TableRel, computed: &'e [Expr]) -> Vec<KeyPart<'e>> {
+pub(crate) fn key_parts<'e>(
+    index: &Index,
+    table: &TableRel,
+    computed: &'e [Expr],
+) -> Vec<KeyPart<'e>> {
     let mut computed = computed.iter();
     let part = |key: &catalog::IndexColumn| {
         let of = match &key.expression {
@@ -356,7 +376,7 @@ impl KeyPart<'_> {
     }
 
     /// The type of its values.
-    fn ty(&self) -> base::Oid {
+    pub fn ty(&self) -> base::Oid {
         match self.of {
             KeyValue::Column(_, ty) => ty,
             KeyValue::Computed(key) => types::user::base_type(key.ty(), -1).0,
@@ -544,7 +564,7 @@ fn element_type(array: &Expr) -> Option<base::Oid> {
 }
 
 /// Whether a value is known before the scan of the table starts.
-fn known_before(e: &Expr, own: &Cols) -> bool {
+pub(crate) fn known_before(e: &Expr, own: &Cols) -> bool {
     !Cols::of(e).intersects(own) && !walk::is_volatile(e)
 }
 

@@ -34,6 +34,7 @@ pub(crate) mod join;
 pub(crate) mod leaf;
 pub(crate) mod memoize;
 pub(crate) mod merge;
+mod nearest;
 pub(crate) mod order;
 pub(crate) mod outer;
 pub(crate) mod parallel;
@@ -115,6 +116,8 @@ pub(crate) struct Planner<'a> {
     pub implied: RefCell<Vec<Expr>>,
     /// Parameters whose values the plan relies on.
     pub bound: RefCell<Vec<u32>>,
+    /// What a sort above wants a table's rows by that an index may give them by.
+    pub nearest: Option<nearest::Wanted>,
 }
 
 impl<'a> Planner<'a> {
@@ -133,6 +136,7 @@ impl<'a> Planner<'a> {
             cte_plans,
             stepping: Vec::new(),
             by_round: Vec::new(),
+            nearest: None,
             subplans: Vec::new(),
             slots: 0,
             env: Vec::new(),

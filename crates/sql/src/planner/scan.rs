@@ -197,7 +197,7 @@ impl Planner<'_> {
         {
             best = path;
         }
-        best
+        self.nearest_path(&source, conditions, &best, costs).unwrap_or(best)
     }
 
     fn sequential(&self, source: &Source<'_>, costs: &Costs) -> Path {
@@ -274,7 +274,7 @@ impl Planner<'_> {
     }
 
     /// What the index's condition says need not be asked again.
-    fn state_predicate(&self, found: &mut Match, given: &[Expr], conditions: &[Expr]) {
+    pub fn state_predicate(&self, found: &mut Match, given: &[Expr], conditions: &[Expr]) {
         let stated = |(_, e): &(usize, &Expr)| given.iter().any(|g| crate::walk::same(g, e));
         let stated = conditions.iter().enumerate().filter(stated).map(|(i, _)| i);
         found.implied = stated.collect();
@@ -283,7 +283,11 @@ impl Planner<'_> {
 
     /// The index's expressions over the table's columns, and the parts of its condition; None when it
     /// is a partial index whose condition doesn't follow from the query's.
-    fn index_computes(&self, index: &Index, source: &Source<'_>) -> Option<(Vec<Expr>, Vec<Expr>)> {
+    pub fn index_computes(
+        &self,
+        index: &Index,
+        source: &Source<'_>,
+    ) -> Option<(Vec<Expr>, Vec<Expr>)> {
         let table = source.table;
         let texts: Vec<&str> = index.expressions().collect();
         let bound = crate::stored::row_expressions(self.cx, &table.table, &texts).ok()?;
@@ -342,7 +346,7 @@ impl Planner<'_> {
     }
 
     /// An index scan with its visits to the table.
-    fn with_heap(
+    pub fn with_heap(
         &self,
         source: &Source<'_>,
         found: &Match,
@@ -447,6 +451,9 @@ impl Planner<'_> {
             _ => Vec::new(),
         };
         doubts.iter().for_each(|e| wanted.add(&Cols::of(e)));
+        if let ScanMethod::Index { found, .. } = &path.method {
+            super::nearest::columns_of(found).for_each(|cols| wanted.add(&cols));
+        }
         if table.table.is_partitioned() {
             path.order.iter().for_each(|(by, ..)| wanted.insert(by.col));
         }
@@ -460,7 +467,12 @@ impl Planner<'_> {
         let node = match path.method {
             ScanMethod::Sequential => Node::SeqScan(scan),
             ScanMethod::Index { index, found, backward, only } => {
+                let distances = found.bounds.distances.clone();
                 let mut bounds = self.resolve_bounds(found.bounds)?;
+                if !distances.is_empty() {
+                    bounds.distances = self.resolve_all(distances, &cols)?;
+                    self.nearest.iter_mut().for_each(|nearest| nearest.given = true);
+                }
                 bounds.recheck = self.condition(doubts, &cols)?;
                 match only {
                     true => Node::IndexOnlyScan { scan, index, bounds, backward },
@@ -493,6 +505,10 @@ impl Planner<'_> {
         for key in bounds.keys {
             keys.push(ScanKey { value: self.resolve(key.value, &[])?, ..key });
         }
+        let mut nearest = Vec::with_capacity(bounds.nearest.len());
+        for key in bounds.nearest {
+            nearest.push(ScanKey { value: self.resolve(key.value, &[])?, ..key });
+        }
         let mut row = |bound: Option<(Vec<Expr>, bool)>| {
             bound.map(|(row, included)| Ok((self.resolve_all(row, &[])?, included))).transpose()
         };
@@ -506,6 +522,8 @@ impl Planner<'_> {
             not_null: bounds.not_null,
             either,
             keys,
+            nearest,
+            distances: Vec::new(),
             recheck: None,
         })
     }
@@ -543,7 +561,7 @@ fn is_point(found: &Match) -> bool {
 
 /// Whether the index has all columns that are used, in a form from which they can be read back.
 fn covers(index: &Index, source: &Source<'_>, found: &Match, need: &Cols) -> bool {
-    if !index.method.properties().returns_values {
+    if !index.method.properties().returns_values || index.method.is_covering() {
         return false;
     }
     let mut used: Cols = need.iter().filter(|c| source.own.contains(*c)).collect();

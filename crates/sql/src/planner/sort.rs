@@ -32,7 +32,14 @@ impl Planner<'_> {
             Some(order) => RequiredProperties { order: order.clone(), rows: required.rows },
             None => RequiredProperties::default(),
         };
-        let phys = self.rel(input, &inner_need, &inner_goal)?;
+        let nearest = self.nearest_wanted(&input, &keys, required.rows);
+        let outer = std::mem::replace(&mut self.nearest, nearest);
+        let phys = self.rel(input, &inner_need, &inner_goal);
+        let nearest = std::mem::replace(&mut self.nearest, outer);
+        let phys = phys?;
+        if nearest.is_some_and(|nearest| nearest.given) {
+            return Ok(phys);
+        }
         if wanted.as_ref().is_some_and(|w| order::satisfies(&phys.order, w)) {
             return Ok(phys);
         }

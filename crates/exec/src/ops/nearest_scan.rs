@@ -1,0 +1,175 @@
+//! Reads rows through an index by their distances from a value, the nearest first. Where the index knows only that a row
+//! is not nearer than it says, the row waits until all that may be nearer have been seen.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use access::gist::{Nearest, by_distance};
+use base::{Oid, Result};
+use sql::Plan;
+use sql::plan::{IndexBounds, Node, Scan};
+use types::batch::BATCH_ROWS;
+use types::{Batch, Datum};
+
+use super::before_error::Postponed;
+use super::bitmap_heap_scan::REMOVED_BY_RECHECK;
+use super::{Operator, index_scan, wrong_node};
+use crate::rows::Row;
+use crate::run::Run;
+use crate::table::{KeyCodec, Projection, TableHandle};
+use crate::{eval, index_search, rows, vector};
+
+const FIRST_TARGET: usize = 4;
+
+/// See the module's documentation. Batches grow from a few rows, so that a LIMIT costs little.
+pub struct NearestScan {
+    table: TableHandle,
+    projection: Projection,
+    types: Vec<Oid>,
+    /// None before the first row.
+    search: Option<Option<Nearest>>,
+    /// Rows whose distance was computed.
+    waiting: BinaryHeap<Waiting>,
+    ended: bool,
+    target: usize,
+    postponed: Postponed,
+}
+
+struct Waiting {
+    distances: Vec<f64>,
+    row: Batch,
+}
+
+impl Ord for Waiting {
+    /// The heap gives its greatest: the nearest.
+    fn cmp(&self, other: &Waiting) -> Ordering {
+        by_distance(&other.distances, &self.distances)
+    }
+}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Waiting) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Waiting) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Waiting {}
+
+impl NearestScan {
+    /// Before the first row.
+    pub fn new(scan: &Scan, run: &mut Run<'_, '_>) -> Result<NearestScan> {
+        Ok(NearestScan {
+            table: TableHandle::open(run.cx.engine, &scan.table, run.cx.format)?,
+            projection: Projection::new(&scan.table, &scan.columns),
+            types: scan.types(),
+            search: None,
+            waiting: BinaryHeap::new(),
+            ended: false,
+            target: FIRST_TARGET,
+            postponed: Postponed::default(),
+        })
+    }
+
+    /// Adds rows that satisfy the conditions until the batch is full enough; false at the end.
+    fn fill(
+        &mut self,
+        plan: &Plan,
+        bounds: &IndexBounds,
+        batch: &mut Batch,
+        run: &mut Run<'_, '_>,
+    ) -> Result<bool> {
+        let mut removed = 0;
+        while batch.rows < self.target {
+            sched::check_interrupts()?;
+            let next = match &mut self.search {
+                Some(Some(search)) if !self.ended => search.next(run.cx.tx)?,
+                _ => None,
+            };
+            let Some(near) = next else {
+                self.ended = true;
+                let Some(Waiting { row, .. }) = self.waiting.pop() else { break };
+                rows::append(batch, &row)?;
+                continue;
+            };
+            // What is not farther than anything to come may go.
+            let nearer = |w: &Waiting| by_distance(&w.distances, &near.distances).is_le();
+            while self.waiting.peek().is_some_and(nearer) {
+                if let Some(Waiting { row, .. }) = self.waiting.pop() {
+                    rows::append(batch, &row)?;
+                }
+            }
+            let mut row = rows::empty(&self.types);
+            index_scan::fetch(&self.table, &self.projection, near.found.root, &mut row, run)?;
+            let before = row.rows;
+            let row = vector::filter(bounds.recheck.as_ref(), row, run)?;
+            removed += (before - row.rows) as u64;
+            if row.rows == 0 {
+                continue;
+            }
+            if !near.recheck_distance && self.waiting.is_empty() {
+                rows::append(batch, &row)?;
+                continue;
+            }
+            let mut distances = near.distances;
+            if near.recheck_distance {
+                for (distance, expr) in distances.iter_mut().zip(&bounds.distances) {
+                    *distance = match eval::eval(expr, Row::Batch(&row, 0), run)? {
+                        Datum::Float8(d) => d,
+                        Datum::Float4(d) => f64::from(d),
+                        _ => *distance,
+                    };
+                }
+            }
+            self.waiting.push(Waiting { distances, row });
+        }
+        super::count(plan, REMOVED_BY_RECHECK, removed, run);
+        self.target = (self.target * 4).min(BATCH_ROWS);
+        Ok(!self.ended || !self.waiting.is_empty())
+    }
+}
+
+impl Operator for NearestScan {
+    fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
+        let Node::IndexScan { scan, index, bounds, .. } = &plan.node else {
+            return Err(wrong_node());
+        };
+        if self.search.is_none() {
+            let codec = KeyCodec::new(&scan.table, index);
+            let files = index_search::open(index, &run.cx.engine.storage);
+            let tree = files.as_covering().ok_or_else(wrong_node)?;
+            let search = index_search::tree(&codec, bounds, run)?;
+            self.search = Some(search.map(|search| tree.nearest(search)));
+            run.cx.tally.of(index.oid).scans += 1;
+        }
+        self.postponed.raise()?;
+        loop {
+            let mut batch = rows::empty(&self.types);
+            let more = self.fill(plan, bounds, &mut batch, run)?;
+            run.cx.tally.of(index.oid).returned += batch.rows as u64;
+            run.cx.tally.of(index.oid).fetched += batch.rows as u64;
+            let batch =
+                super::filtered(plan, scan.filter.as_ref(), batch, &mut self.postponed, run)?;
+            if batch.rows > 0 {
+                return Ok(Some(batch));
+            }
+            if !more {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {
+        self.postponed = Postponed::default();
+        self.search = None;
+        self.waiting.clear();
+        self.ended = false;
+        self.target = FIRST_TARGET;
+        Ok(())
+    }
+}
