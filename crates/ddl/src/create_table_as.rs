@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 use catalog::{Column, Object, Table, TableKind, ViewQuery};
+use exec::context::{ExecContext, Outcome};
+use exec::execution::query_plan;
+use exec::modify::Writer;
+use exec::rows;
+use exec::run::{ExecState, Run};
 use sql::Prepared;
 use sql::utility::{Name, Utility};
 use types::{Batch, Datum, oids};
 
 use super::create_table;
-use exec::context::{ExecContext, Outcome};
-use exec::execute::query_plan;
-use exec::modify::Writer;
-use exec::rows;
-use exec::run::{ExecState, Run};
 
 /// Names and types of the new table's columns.
 fn columns(query: &Prepared, names: &[String]) -> Result<Vec<Column>> {
@@ -151,7 +151,7 @@ fn fill(cx: &mut ExecContext<'_>, table: &Arc<Table>, query: &Prepared) -> Resul
     let mut state = ExecState::new(query);
     let (params, snapshot) = (cx.params, cx.snapshot);
     let mut run = Run { cx, prepared: query, params, snapshot, state: &mut state };
-    let mut root = exec::ops::build(plan, &mut run)?;
+    let mut root = exec::ops::operator::build(plan, &mut run)?;
     let mut count = 0;
     while let Some(batch) = root.next(plan, &mut run)? {
         sched::check_interrupts()?;

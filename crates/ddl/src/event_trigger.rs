@@ -11,8 +11,8 @@ use catalog::system::class;
 use catalog::system::reg::Names;
 use catalog::{EventTrigger, Object, Snapshot};
 use exec::context::{ExecContext, Outcome};
-use exec::event_trigger::{self, Command, Dropped, Event};
-use exec::rights;
+use exec::event::{Command, Dropped, Event};
+use exec::{event_trigger, rights};
 use sql::event_trigger::{EventTriggerStatement, fires, is_tag};
 use sql::utility::{Name, Utility};
 

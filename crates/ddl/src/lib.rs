@@ -2,7 +2,7 @@
 //! Never a row of a query: what a statement reads or writes of a table goes through `exec`.
 //!
 //! ```text
-//! server ── exec::execute::run_utility ── context::Utilities ── utility::run ── one file's run
+//! server ── exec::run_utility ── context::Utilities ── utility::run ── one file's run
 //! ```
 //!
 //! * A definition changes objects through the transaction's [`catalog::CatalogTx`]; nobody else sees

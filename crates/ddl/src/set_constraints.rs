@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use base::{Result, err};
 use catalog::Table;
-use sql::utility::Name;
-
 use exec::context::ExecContext;
-use exec::modify::deferred;
+use sql::utility::Name;
 
 /// SET CONSTRAINTS; no names: ALL. Checks that waited and are IMMEDIATE now are done at once.
 ///
@@ -23,7 +21,7 @@ pub fn run(cx: &mut ExecContext<'_>, names: &[Name], deferred: bool) -> Result<(
         }
         found.into_iter().for_each(|oid| cx.hooks.deferred().set(oid, deferred));
     }
-    if deferred { Ok(()) } else { deferred::fire_immediate(cx) }
+    if deferred { Ok(()) } else { exec::modify::fire::fire_immediate(cx) }
 }
 
 /// The constraints that a name means: all of that name in the first schema that has one.

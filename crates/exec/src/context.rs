@@ -14,11 +14,13 @@ use txn::{Snapshot, Transaction, TxnManager};
 use types::func::SessionFunction;
 use types::{Batch, Datum, FormatContext};
 
+use crate::calls::Calls;
+use crate::compiled::{Routines, SessionRoutines};
+use crate::execution::Execution;
 use crate::language::Languages;
 use crate::modify::deferred::Deferred;
-use crate::routine::{Routines, SessionRoutines};
-use crate::session::large_object::LargeObjects;
-use crate::session::sequence::SessionSequences;
+use crate::session::open_large_objects::LargeObjects;
+use crate::session::sequence_values::SessionSequences;
 use crate::stored_plans::StoredPlans;
 use crate::tally::Tally;
 
@@ -38,6 +40,8 @@ pub struct Engine {
     pub routines: Routines,
     /// Plans of definitions.
     pub stored_plans: StoredPlans,
+    /// The upper half of the executor.
+    pub calls: &'static Calls,
     /// What runs statements that are not queries.
     pub utilities: &'static dyn Utilities,
 }
@@ -348,5 +352,3 @@ pub struct Outcome {
     /// A tag that differs from the plan's (`SELECT` of CREATE TABLE AS).
     pub tag: Option<&'static str>,
 }
-
-pub use crate::execute::{Execution, run, run_utility};

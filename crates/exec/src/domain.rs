@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use base::{Error, Oid, Result, err};
 use catalog::{ConstraintKind, Snapshot, UserTypeKind};
-use sql::Expr;
 use types::Datum;
 use types::datum::Array;
 use types::user::{self, UserKind};
@@ -17,18 +16,9 @@ use types::user::{self, UserKind};
 use crate::context::ExecContext;
 use crate::eval;
 use crate::rows::Row;
-use crate::run::Run;
+use crate::run::{DomainRules, Run};
 use crate::spi::with_context;
 use crate::stored_plans::{self, PlanOf};
-
-/// What a domain demands, with all that the domains below it demand.
-pub struct Rules {
-    not_null: bool,
-    /// (name, condition over the value as column 0).
-    checks: Vec<(String, Expr)>,
-    /// The type below.
-    base: Oid,
-}
 
 /// The value as one of a type, whose domains' constraints it fulfils.
 ///
@@ -94,14 +84,14 @@ fn named(ty: Oid, run: &mut Run<'_, '_>, error: Error) -> Error {
     error.of_type(schema, &name)
 }
 
-fn rules(ty: Oid, run: &mut Run<'_, '_>) -> Result<Arc<Rules>> {
+fn rules(ty: Oid, run: &mut Run<'_, '_>) -> Result<Arc<DomainRules>> {
     if let Some((_, rules)) = run.state.domains.iter().find(|(known, _)| *known == ty) {
         return Ok(rules.clone());
     }
     let of = PlanOf::Domain(run.cx.database.1, ty.0);
     let rules = stored_plans::get(of, run.cx, |cx| {
         let view = cx.catalog_tx.view();
-        let mut rules = Rules { not_null: false, checks: Vec::new(), base: ty };
+        let mut rules = DomainRules { not_null: false, checks: Vec::new(), base: ty };
         gather(&view, ty, &mut rules, cx)?;
         rules.base = user::base_type(ty, -1).0;
         Ok(rules)
@@ -110,7 +100,12 @@ fn rules(ty: Oid, run: &mut Run<'_, '_>) -> Result<Arc<Rules>> {
     Ok(rules)
 }
 
-fn gather(view: &Snapshot, ty: Oid, rules: &mut Rules, cx: &mut ExecContext<'_>) -> Result<()> {
+fn gather(
+    view: &Snapshot,
+    ty: Oid,
+    rules: &mut DomainRules,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
     sched::check_stack()?;
     let Some(UserTypeKind::Domain { base, typmod, not_null, checks, .. }) =
         view.user_type(ty.0).map(|t| &t.kind)

@@ -15,7 +15,7 @@ use types::{Datum, FunctionRow, oids};
 
 use crate::rows::Row;
 use crate::run::Run;
-use crate::{session, subquery};
+use crate::subquery;
 
 /// The value of an expression over a row.
 ///
@@ -29,7 +29,7 @@ pub fn eval(expr: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
         Expr::Slot(n, _) => Ok(run.state.slots[usize::from(*n)].clone()),
         Expr::Call { function, args, ty, .. } => match function.body {
             Body::Typed(body) => call_typed(function, body, args, *ty, row, run),
-            Body::User => crate::routine::call(function, args, *ty, row, run),
+            Body::User => (run.cx.engine.calls.routine)(function, args, *ty, row, run),
             _ => call(function, args, row, run),
         },
         _ => nested(expr, row, run),
@@ -42,7 +42,7 @@ fn nested(expr: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
     match expr {
         Expr::InOutCast { arg, ty, typmod } => {
             let value = eval(arg, row, run)?;
-            session::cast_through_text(value, arg.ty(), *ty, *typmod, run)
+            (run.cx.engine.calls.cast_through_text)(value, arg.ty(), *ty, *typmod, run)
         }
         Expr::Typmod { arg, ty, typmod, explicit } => match eval(arg, row, run)? {
             Datum::Null => Ok(Datum::Null),
@@ -108,7 +108,7 @@ fn nested(expr: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
         }
         Expr::RowCompare { op, fields } => row_compare(*op, fields, row, run),
         Expr::Subquery(query) => subquery::eval(query, row, run),
-        Expr::SessionValue(name, ty) => session::value(name, *ty, run),
+        Expr::SessionValue(name, ty) => (run.cx.engine.calls.session_value)(name, *ty, run),
         _ => Err(Error::internal("expression kind without a body")),
     }
 }
@@ -210,8 +210,10 @@ pub fn apply(
             let types: Vec<Oid> = args.iter().map(types::io::natural_type).collect();
             body(args, CallTypes { args: &types, result: function.result }, run.cx.format)
         }
-        Body::Session(number) => session::call(number, function, args, run),
-        Body::User => crate::routine::call_values(function, args, run),
+        Body::Session(number) => {
+            (run.cx.engine.calls.session_function)(number, function, args, run)
+        }
+        Body::User => (run.cx.engine.calls.routine_of_values)(function, args, run),
         Body::Set(_) => Err(err!(
             FEATURE_NOT_SUPPORTED,
             "set-valued function called in context that cannot accept a set"

@@ -10,6 +10,8 @@
 //! * A plan is shared by all sessions and never changes; what changes while it runs is in an
 //!   operator's state, which gets its plan node with each call. So an execution owns no borrow
 //!   and can rest in a portal.
+//! * Expressions and nested statements (the lower half) call operators, session functions and bodies of functions
+//!   (the upper half) by the table [`calls::Calls`], and import none of them.
 //! * No latch is held while an expression is evaluated or a row is given away.
 //!
 //! Left out for now:
@@ -21,13 +23,17 @@
 //! * EXPLAIN shows tables by name, not by alias, and no buffers.
 #![forbid(unsafe_code)]
 
+pub mod calls;
+pub mod compiled;
 pub mod context;
 pub mod copy;
 pub mod covering;
 mod domain;
 pub mod eval;
+pub mod event;
 pub mod event_trigger;
 pub mod execute;
+pub mod execution;
 pub mod explain;
 pub mod index_search;
 pub mod interval;
@@ -39,6 +45,7 @@ pub mod ops;
 pub mod overflow;
 pub mod parallel;
 pub mod partition;
+pub mod plan_slot;
 pub mod relation_lock;
 pub mod rights;
 pub mod routine;
@@ -54,10 +61,14 @@ pub mod summaries;
 pub mod table;
 pub mod tally;
 mod vector;
+pub mod wiring;
 
 pub use context::{Engine, ExecContext, Outcome, RowSink, SessionHooks};
-pub use execute::{Execution, run, run_utility};
-pub use modify::deferred::{Deferred, fire_all};
-pub use session::large_object::LargeObjects;
-pub use session::sequence::SessionSequences;
+pub use execute::run;
+pub use execution::{Execution, run_utility};
+pub use modify::deferred::Deferred;
+pub use modify::fire::fire_all;
+pub use session::open_large_objects::LargeObjects;
+pub use session::sequence_values::SessionSequences;
 pub use session::split_name;
+pub use wiring::CALLS;

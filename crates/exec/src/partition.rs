@@ -16,11 +16,11 @@ use txn::LockMode;
 use types::Datum;
 
 use crate::context::ExecContext;
-use crate::eval;
-use crate::interval;
+use crate::ops::operator::wrong_node;
 use crate::relation_lock::lock;
 use crate::rows::Row;
 use crate::run::Run;
+use crate::{eval, interval};
 
 /// A partition as it is now, locked.
 ///
@@ -117,7 +117,7 @@ fn rewrite(
                 rewrite(input, part, change, to_own)?;
             }
         }
-        _ => return Err(crate::ops::wrong_node()),
+        _ => return Err(wrong_node()),
     }
     Ok(())
 }
@@ -281,7 +281,7 @@ impl Level {
             lock(cx, table.oid, mode)?;
         }
         let view = cx.catalog_tx.view();
-        let Some(by) = &table.partitioning else { return Err(crate::ops::wrong_node()) };
+        let Some(by) = &table.partitioning else { return Err(wrong_node()) };
         let family = view.family(table.oid);
         let bounds = family.map(|f| f.bounds(by).cloned()).transpose()?;
         let reader = KeyReader::new(table, by, rows, cx)?;

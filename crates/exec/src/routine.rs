@@ -16,10 +16,8 @@
 //!
 //! Source: PostgreSQL's manual, "Query Language (SQL) Functions".
 
-use std::any::Any;
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use base::{Oid, Result, err};
 use catalog::Function;
@@ -29,123 +27,14 @@ use types::datum::Shape;
 use types::oids::RECORD;
 use types::{Batch, Datum, FunctionRow, Text};
 
+use crate::compiled::{Acting, Compiled, KNOWN_MAX, Known, SessionRoutines};
 use crate::context::{ExecContext, Guard, RowSink, Values};
 use crate::eval;
 use crate::language::{CallSignature, Language, Routine, TriggerCall, TriggerResult};
-use crate::nested::{self, ATTEMPTS, PlanKey, PlanSlot, PrivatePlans};
+use crate::nested::{self, ATTEMPTS};
+use crate::plan_slot::{PlanKey, PlanSlot};
 use crate::rows::{self, Row};
 use crate::run::{ExecState, Run};
-
-/// How many functions, and plans of its own, a session keeps at hand.
-const KNOWN_MAX: usize = 2000;
-
-/// All compiled functions, for all sessions.
-#[derive(Default)]
-pub struct Routines {
-    // Held for a look: nothing waits meanwhile.
-    known: RwLock<HashMap<(u32, u32), Vec<Compiled>>>,
-    planned: AtomicU64,
-}
-
-struct Compiled {
-    definition: Arc<Function>,
-    signature: CallSignature,
-    routine: Arc<dyn Routine>,
-}
-
-impl Routines {
-    /// How often the body of a function in SQL has been planned.
-    pub fn planned(&self) -> u64 {
-        self.planned.load(Ordering::Relaxed)
-    }
-
-    fn find(
-        &self,
-        key: (u32, u32),
-        definition: &Arc<Function>,
-        signature: &CallSignature,
-    ) -> Option<Arc<dyn Routine>> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let fits =
-            |c: &&Compiled| Arc::ptr_eq(&c.definition, definition) && c.signature == *signature;
-        known.get(&key)?.iter().find(fits).map(|c| c.routine.clone())
-    }
-
-    fn add(&self, key: (u32, u32), compiled: Compiled) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() > 10 * KNOWN_MAX {
-            known.clear();
-        }
-        let list = known.entry(key).or_default();
-        list.retain(|c| {
-            Arc::ptr_eq(&c.definition, &compiled.definition) && c.signature != compiled.signature
-        });
-        list.push(compiled);
-    }
-}
-
-/// What a session keeps at hand of functions.
-#[derive(Default)]
-pub struct SessionRoutines {
-    known: HashMap<u32, Vec<Arc<Known>>>,
-    /// Plans made under definitions of its own.
-    pub private: PrivatePlans,
-    /// Calls of programs that are running, outermost first, for those who show where they are.
-    pub calls: Vec<CallPlace>,
-    /// See [`SessionRoutines::kept_by`].
-    languages: HashMap<&'static str, Box<dyn Any + Send + Sync>>,
-}
-
-/// Where a running program is.
-#[derive(Clone)]
-pub struct CallPlace {
-    /// As CONTEXT lines name the function.
-    pub signature: Arc<str>,
-    /// The line, and what stands there (`at RAISE`).
-    pub at: (u32, &'static str),
-    /// The SQL statement that it runs there.
-    pub statement: Option<Arc<str>>,
-}
-
-impl SessionRoutines {
-    /// Keeps a plan that was made under the session's own definitions.
-    pub fn keep_private(&mut self, slot: u64, key: PlanKey, plan: Arc<dyn Any + Send + Sync>) {
-        if self.private.len() >= KNOWN_MAX {
-            self.private.clear();
-        }
-        self.private.insert(slot, (key, plan));
-    }
-
-    /// What a language keeps for the session until its end, by the language's name.
-    pub fn kept_by(
-        &mut self,
-        language: &'static str,
-        make: impl FnOnce() -> Box<dyn Any + Send + Sync>,
-    ) -> &(dyn Any + Send + Sync) {
-        &**self.languages.entry(language).or_insert_with(make)
-    }
-}
-
-/// A function as a session calls it.
-struct Known {
-    /// While this is the same, nothing about it has changed.
-    key: PlanKey,
-    signature: CallSignature,
-    definition: Arc<Function>,
-    routine: Arc<dyn Routine>,
-    /// Which of a call's arguments the body gets: all but a procedure's OUT parameters.
-    inputs: Option<Vec<usize>>,
-    /// In whose name it runs, and where it looks for names, when that differs from the session.
-    acting: Option<Acting>,
-}
-
-/// See [`Known::acting`].
-struct Acting {
-    path: Option<Vec<u32>>,
-    role: Option<(u32, String)>,
-    /// What plans in its body depend on, when it has no settings of its own.
-    environment: u64,
-}
 
 /// The value of a call.
 ///

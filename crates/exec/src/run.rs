@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use sql::Prepared;
+use base::Oid;
+use sql::{Expr, Prepared};
 use txn::Snapshot;
 use types::{Batch, Datum};
 
 use crate::context::ExecContext;
-use crate::ops;
-use crate::parallel::Pieces;
+use crate::ops::measure::Measure;
+use crate::ops::pieces::Pieces;
 use crate::subquery::SubqueryState;
 
 /// What all operators and expressions of one execution share.
@@ -37,7 +38,7 @@ pub struct ExecState {
     /// When the statement first asked for its own time: microseconds since 2000-01-01 UTC.
     pub started: Option<i64>,
     /// Rows and times by plan node, for EXPLAIN ANALYZE.
-    pub measure: Option<Vec<ops::Measure>>,
+    pub measure: Option<Vec<Measure>>,
     /// Waits by plan node, too: the task is metered.
     pub measure_waits: bool,
     /// What each node uses, too.
@@ -45,7 +46,7 @@ pub struct ExecState {
     /// The pieces that the next scan built reads, where several threads read it.
     pub pieces: Option<Pieces>,
     /// What the domains demand that values were checked against so far.
-    pub domains: Vec<(base::Oid, Arc<crate::domain::Rules>)>,
+    pub domains: Vec<(Oid, Arc<DomainRules>)>,
 }
 
 impl ExecState {
@@ -63,12 +64,13 @@ impl ExecState {
             domains: Vec::new(),
         }
     }
+}
 
-    /// When somebody traces the session: tells what was measured.
-    pub(crate) fn tell_trace(&mut self, prepared: &Prepared, format: &types::FormatContext) {
-        if let Some(measures) = self.measure.take() {
-            let lines = crate::explain::measured(prepared, &measures, format);
-            sched::observe::trace_plan(&lines);
-        }
-    }
+/// What a domain and those below it demand of a value.
+pub struct DomainRules {
+    pub(crate) not_null: bool,
+    /// Conditions by the names of their constraints, those of domains below first.
+    pub(crate) checks: Vec<(String, Expr)>,
+    /// The type below all domains.
+    pub(crate) base: Oid,
 }

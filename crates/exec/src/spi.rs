@@ -159,9 +159,10 @@ pub fn run_prepared(
 ) -> Result<()> {
     let mut snapshot = cx.tx.latest_snapshot();
     snapshot.command = cx.tx.command() + 1;
+    let run = cx.engine.calls.run;
     let mut inner = ExecContext { snapshot, ..cx.inner() };
     let types = prepared.columns.iter().map(|c| c.ty).collect();
-    crate::execute::run(prepared, &mut inner, &mut Each { types, f: each })?;
+    run(prepared, &mut inner, &mut Each { types, f: each })?;
     Ok(())
 }
 
@@ -179,7 +180,7 @@ pub fn statement_as(text: &str, who: &As, cx: &mut ExecContext<'_>) -> Result<()
         role: who.role.as_ref().map_or(outer.1, |r| r.0),
         ..cx.inner()
     };
-    crate::execute::run_utility(
+    crate::execution::run_utility(
         &prepared,
         &mut inner,
         &mut Each { types: vec![], f: &mut |_| Ok(()) },

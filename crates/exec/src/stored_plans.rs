@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use base::{Error, Result};
 
 use crate::context::ExecContext;
-use crate::nested::PlanSlot;
+use crate::plan_slot::PlanSlot;
 
 /// Definitions of which plans are kept.
 const SLOTS_MAX: usize = 4096;

@@ -10,7 +10,7 @@ use types::{Batch, Datum, TypeIo};
 use crate::eval;
 use crate::ops::grouping::RowSet;
 use crate::ops::kept::StoredBatches;
-use crate::ops::{self, Operator};
+use crate::ops::operator::{Operator, build, collect, types};
 use crate::rows::{self, Row};
 use crate::run::Run;
 
@@ -96,7 +96,7 @@ fn with_tree<R>(
             tree.rescan(plan, run)?;
             tree
         }
-        None => ops::build(plan, run)?,
+        None => build(plan, run)?,
     };
     let result = f(tree.as_mut(), run);
     run.state.subqueries[number].tree = Some(tree);
@@ -105,7 +105,7 @@ fn with_tree<R>(
 
 fn scalar(number: usize, tree: &mut dyn Operator, run: &mut Run<'_, '_>) -> Result<Datum> {
     let plan = &run.prepared.subplans[number];
-    let types = ops::types(plan, run.prepared);
+    let types = types(plan, run.prepared);
     let mut value = None;
     while let Some(batch) = tree.next(plan, run)? {
         sched::check_interrupts()?;
@@ -137,10 +137,10 @@ fn exists(number: usize, tree: &mut dyn Operator, run: &mut Run<'_, '_>) -> Resu
 
 fn array(query: &SubqueryExpr, tree: &mut dyn Operator, run: &mut Run<'_, '_>) -> Result<Datum> {
     let plan = &run.prepared.subplans[query.plan];
-    let types = ops::types(plan, run.prepared);
+    let types = types(plan, run.prepared);
     let element = TypeIo::get(query.ty).map_or(types[0], |t| t.element);
     let mut items = Vec::new();
-    for batch in ops::collect(tree, plan, run)? {
+    for batch in collect(tree, plan, run)? {
         items.extend((0..batch.rows).map(|row| batch.columns[0].get(row, types[0])));
     }
     if TypeIo::get(types[0]).is_some_and(|t| t.element == element) {
@@ -158,9 +158,8 @@ pub fn materialise(number: usize, run: &mut Run<'_, '_>) -> Result<Arc<Vec<Batch
     if let Some(rows) = &run.state.subqueries[number].rows {
         return Ok(rows.clone());
     }
-    let all = with_tree(number, run, |tree, run| {
-        ops::collect(tree, &run.prepared.subplans[number], run)
-    })?;
+    let all =
+        with_tree(number, run, |tree, run| collect(tree, &run.prepared.subplans[number], run))?;
     let all = Arc::new(all);
     run.state.subqueries[number].rows = Some(all.clone());
     Ok(all)
@@ -183,14 +182,14 @@ pub fn kept_batch(number: usize, at: usize, run: &mut Run<'_, '_>) -> Result<Opt
         sched::check_interrupts()?;
         let mut tree = match state.tree.take() {
             Some(tree) => tree,
-            None => ops::build(plan, run)?,
+            None => build(plan, run)?,
         };
         let next = tree.next(plan, run);
         run.state.subqueries[number].tree = Some(tree);
         match next? {
             Some(batch) if batch.rows > 0 => {
                 let mut kept = std::mem::take(&mut run.state.subqueries[number].kept);
-                let pushed = kept.push(batch, &ops::types(plan, run.prepared), run);
+                let pushed = kept.push(batch, &types(plan, run.prepared), run);
                 run.state.subqueries[number].kept = kept;
                 pushed?;
             }
@@ -251,7 +250,7 @@ fn all_rows(query: &SubqueryExpr, run: &mut Run<'_, '_>) -> Result<Arc<Vec<Batch
         return materialise(query.plan, run);
     }
     let number = query.plan;
-    with_tree(number, run, |tree, run| ops::collect(tree, &run.prepared.subplans[number], run))
+    with_tree(number, run, |tree, run| collect(tree, &run.prepared.subplans[number], run))
         .map(Arc::new)
 }
 
@@ -272,7 +271,7 @@ fn compare(
         let left = eval::eval(left, row, run)?;
         return hashed(query, left, run);
     }
-    let types = ops::types(&run.prepared.subplans[query.plan], run.prepared);
+    let types = types(&run.prepared.subplans[query.plan], run.prepared);
     let batches = all_rows(query, run)?;
     let mut unknown = false;
     for batch in batches.iter() {
@@ -294,7 +293,7 @@ fn compare(
 /// `left IN (values)` by a hash set.
 fn hashed(query: &SubqueryExpr, left: Datum, run: &mut Run<'_, '_>) -> Result<Datum> {
     if run.state.subqueries[query.plan].set.is_none() {
-        let types = ops::types(&run.prepared.subplans[query.plan], run.prepared);
+        let types = types(&run.prepared.subplans[query.plan], run.prepared);
         let mut set = RowSet::default();
         let mut null = false;
         for batch in materialise(query.plan, run)?.iter() {

@@ -198,7 +198,7 @@ impl Call<'_, '_> {
 
     fn prepare(&mut self, text: &str, types: &[Oid]) -> Result<Arc<Prepared>> {
         for _ in 0..nested::ATTEMPTS {
-            let key = nested::PlanKey::now(self.cx);
+            let key = exec::plan_slot::PlanKey::now(self.cx);
             let prepared =
                 nested::preparing(self.cx, None, |plans, cx| plans.prepare(text, types, cx));
             let prepared = prepared.map_err(|e| match e.fields().position {
@@ -206,7 +206,7 @@ impl Call<'_, '_> {
                 _ => e.inside(text),
             })?;
             nested::lock(&prepared, self.cx)?;
-            if nested::PlanKey::now(self.cx) == key {
+            if exec::plan_slot::PlanKey::now(self.cx) == key {
                 return Ok(prepared);
             }
         }

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, err};
-use exec::ExecContext;
 use exec::context::RowSink;
-use exec::nested::{self, PlanKey};
+use exec::plan_slot::PlanKey;
 use exec::run::ExecState;
+use exec::{ExecContext, nested};
 use sql::Prepared;
 use sql::embedded::Expression;
 use types::datum::Shape;

@@ -10,13 +10,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
 
-use crate::fast::{Append, Fast};
-use base::Oid;
-use base::SqlState;
-use exec::nested::{PlanKey, PlanSlot};
+use base::{Oid, SqlState};
+use exec::plan_slot::{PlanKey, PlanSlot};
 use sql::embedded::Conflict;
 use sql::{Expr, Prepared};
 use types::datum::Shape;
+
+use crate::fast::{Append, Fast};
 
 /// Number of a slot.
 pub type Slot = u16;

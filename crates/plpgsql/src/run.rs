@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use base::{Error, Result, err};
-use exec::ExecContext;
+use exec::compiled::CallPlace;
 use exec::context::TransactionEnd;
-use exec::execute::Execution;
-use exec::nested;
-use exec::routine::CallPlace;
+use exec::execution::Execution;
+use exec::{ExecContext, nested};
 use sql::Statement;
 use types::datum::Shape;
 use types::oids::RECORD;
@@ -885,14 +884,14 @@ impl Frame<'_> {
         cx: &mut ExecContext<'_>,
     ) -> Result<Arc<sql::Prepared>> {
         for _ in 0..nested::ATTEMPTS {
-            let key = nested::PlanKey::now(cx);
+            let key = exec::plan_slot::PlanKey::now(cx);
             let prepared = nested::preparing(cx, None, |plans, cx| plans.prepare(text, types, cx));
             let prepared = prepared.map_err(|e| match e.fields().position {
                 0 => e.context(format!("SQL statement \"{text}\"")),
                 _ => e.inside(text),
             })?;
             nested::lock(&prepared, cx)?;
-            if nested::PlanKey::now(cx) == key {
+            if exec::plan_slot::PlanKey::now(cx) == key {
                 return Ok(prepared);
             }
         }

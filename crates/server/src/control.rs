@@ -53,6 +53,7 @@ pub fn check(dir: &Path) -> Result<Vec<String>> {
         plans: Default::default(),
         routines: Default::default(),
         stored_plans: Default::default(),
+        calls: &exec::CALLS,
         utilities: &ddl::Statements,
     };
     let types = Arc::new(SessionTypes::default());

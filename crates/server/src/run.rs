@@ -108,6 +108,7 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
             plans: Default::default(),
             routines: Default::default(),
             stored_plans: Default::default(),
+            calls: &exec::CALLS,
             utilities: &ddl::Statements,
         },
         workers,

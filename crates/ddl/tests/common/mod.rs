@@ -7,18 +7,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use base::settings::Settings;
 use base::{Error, Fork, Oid, RelId, Result};
-use catalog::system::ServerInfo;
+use base::settings::Settings;
 use catalog::{Catalog, CatalogTx, OpenDatabase, Table};
-use exec::context::Acting;
+use catalog::system::ServerInfo;
 use exec::{Engine, ExecContext, Outcome, RowSink, SessionHooks};
-use sql::prepare::{PrepareContext, prepare, split_statements};
+use exec::context::Acting;
 use sql::{Prepared, Statement};
+use sql::prepare::{PrepareContext, prepare, split_statements};
 use storage::Storage;
 use txn::{Isolation, LockOwner, LockTag, LockWait, Transaction, TxnManager};
-use types::func::SessionFunction;
 use types::{Batch, Datum, FormatContext};
+use types::func::SessionFunction;
 
 /// The server.
 pub struct Db {
@@ -52,6 +52,7 @@ impl Db {
                 plans: Default::default(),
                 routines: Default::default(),
                 stored_plans: Default::default(),
+                calls: &exec::CALLS,
                 utilities: &ddl::Statements,
             },
         }
@@ -281,8 +282,8 @@ impl Session<'_> {
         let types = prepared.columns.iter().map(|c| c.ty).collect();
         let mut rows = Rows { types, ..Rows::default() };
         let outcome = match &prepared.statement {
-            Statement::Query(_) => exec::context::run(prepared, &mut cx, &mut rows),
-            Statement::Utility(_) => exec::context::run_utility(prepared, &mut cx, &mut rows),
+            Statement::Query(_) => exec::run(prepared, &mut cx, &mut rows),
+            Statement::Utility(_) => exec::run_utility(prepared, &mut cx, &mut rows),
             Statement::Empty => Ok(Outcome::default()),
         };
         tx.end_statement();

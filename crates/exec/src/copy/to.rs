@@ -6,10 +6,10 @@ use sql::Prepared;
 use sql::utility::{CopyFormat, CopyOptions};
 use types::{Batch, Datum};
 
-use super::csv::Dialect;
-use super::{SIGNATURE, csv, file, text};
+use super::csv::{self, Dialect};
+use super::{SIGNATURE, file, text};
 use crate::context::{ExecContext, Outcome, RowSink};
-use crate::execute::run_with;
+use crate::execution::run_with;
 use crate::run::ExecState;
 
 /// Formats rows on their way to the client.

@@ -20,7 +20,8 @@ use sql::{Plan, Prepared, Statement};
 use types::{Batch, Datum};
 
 use crate::context::{ExecContext, Outcome, RowSink};
-use crate::execute::run_with;
+use crate::execution::run_with;
+use crate::ops::measure::Measure;
 use crate::run::ExecState;
 
 /// Takes the rows of the statement that is explained.
@@ -57,7 +58,7 @@ impl Drop for Metered {
 /// A statement's plan as EXPLAIN ANALYZE shows it, after it ran with these measures.
 pub(crate) fn measured(
     prepared: &Prepared,
-    measures: &[crate::ops::Measure],
+    measures: &[Measure],
     format: &types::FormatContext,
 ) -> Vec<String> {
     let Some((plan, prepared)) = inner(prepared) else { return Vec::new() };

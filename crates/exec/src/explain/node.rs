@@ -12,13 +12,14 @@ use sql::{AggCall, Expr, Plan, Prepared};
 use types::FormatContext;
 
 use super::expression::Names;
-use crate::ops::aggregate::{BATCHES, MEMORY, together::LAUNCHED};
+use crate::ops::aggregate::together::LAUNCHED;
+use crate::ops::aggregate::{BATCHES, MEMORY};
 use crate::ops::bitmap_heap_scan::{EXACT_PAGES, LOSSY_PAGES, REMOVED_BY_RECHECK};
 use crate::ops::hash_join::HASH;
 use crate::ops::index_only_scan::HEAP_FETCHES;
+use crate::ops::measure::{Measure, REMOVED_BY_FILTER};
 use crate::ops::memoize::COUNTS;
 use crate::ops::sort::METHODS;
-use crate::ops::{Measure, REMOVED_BY_FILTER};
 
 /// A node as it is shown.
 pub struct Shown {

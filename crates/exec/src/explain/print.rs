@@ -9,7 +9,6 @@ use sql::utility::ExplainOptions;
 
 use super::Whole;
 use super::document::{Fields, Value};
-
 use super::node::{Detail, Shown};
 use crate::ops::bitmap_heap_scan::{EXACT_PAGES, LOSSY_PAGES};
 use crate::ops::memoize::COUNTS;
@@ -369,6 +368,7 @@ fn node_fields(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ops::measure::Measure;
 
     fn shown(kind: &str, children: Vec<Shown>) -> Shown {
         Shown {
@@ -411,7 +411,7 @@ mod tests {
         ];
         let waits = waits.map(|(event, count, total_ns)| Metered { event, count, total_ns });
         let mut tree = shown("Seq Scan", vec![]);
-        let measure = crate::ops::Measure { loops: 1, waits: waits.to_vec(), ..Default::default() };
+        let measure = Measure { loops: 1, waits: waits.to_vec(), ..Default::default() };
         tree.measure = Some(measure);
         let options = ExplainOptions { waits: true, ..ExplainOptions::default() };
         let lines = lines(&tree, &options, false);

@@ -15,17 +15,15 @@
 use std::sync::Arc;
 
 use base::{Result, TupleId};
-use catalog::{Constraint, ConstraintKind, Trigger};
+use catalog::{Constraint, Trigger};
 use imbl::{OrdMap, Vector};
+use types::Datum;
 
-use super::foreign_key::{self, GoneKey};
-use super::triggers::{self, RowEvent};
-use super::unique;
 use crate::context::ExecContext;
+use crate::event::Event;
+use crate::language::TriggerEvent;
 use crate::ops::grouping::RowSet;
-use crate::run::Run;
 use crate::security;
-use crate::spi::with_run;
 
 /// See the module's documentation.
 #[derive(Clone, Default)]
@@ -40,7 +38,7 @@ pub struct Deferred {
     /// Tables with triggers whose rows statements are changing, one inside the other.
     pub(crate) changing: Vec<u32>,
     /// Events whose triggers are running, one inside the other.
-    pub(crate) events: Vec<crate::event_trigger::Event>,
+    pub(crate) events: Vec<Event>,
     /// Tags of the statements that define something now, one inside the other.
     pub running: Vec<String>,
 }
@@ -146,7 +144,7 @@ impl Deferred {
     }
 
     /// Takes out what is to be checked now: all of it at a commit, else what need not wait any more.
-    fn take(
+    pub(super) fn take(
         &mut self,
         commit: bool,
         deferred: impl Fn(&Deferred, u32) -> bool,
@@ -159,81 +157,23 @@ impl Deferred {
     }
 }
 
-/// The transaction is about to commit: does all the checks that wait.
-///
-/// # Errors
-/// `23503`, `23505`.
-pub fn fire_all(cx: &mut ExecContext<'_>) -> Result<()> {
-    fire(cx, true)
+/// A row that was changed: what happened, the places of its old and its new version, and which triggers fire
+/// for it, as bits of their places in the list.
+#[derive(Clone, Copy, Debug)]
+pub struct RowEvent {
+    pub(super) event: TriggerEvent,
+    pub(super) old: TupleId,
+    pub(super) new: TupleId,
+    pub(super) fires: u64,
 }
 
-/// Does the checks whose constraints are IMMEDIATE by now.
-///
-/// # Errors
-/// `23503`, `23505`.
-pub fn fire_immediate(cx: &mut ExecContext<'_>) -> Result<()> {
-    fire(cx, false)
-}
-
-fn fire(cx: &mut ExecContext<'_>, commit: bool) -> Result<()> {
-    // What triggers do may have to wait in its turn.
-    loop {
-        let view = cx.catalog_tx.view();
-        // A constraint's own words are those of when it is looked at: ALTER CONSTRAINT may have come since.
-        let defers = |deferred: &Deferred, id: u32| {
-            let constraint = view.tables().flat_map(|t| &t.constraints).find(|c| c.oid == id);
-            let trigger = || view.tables().flat_map(|t| &t.triggers).find(|t| t.constraint == id);
-            match constraint {
-                Some(constraint) => deferred.defers(constraint),
-                None => trigger().is_some_and(|t| deferred.defers_trigger(t)),
-            }
-        };
-        let checks = cx.hooks.deferred().take(commit, defers);
-        if checks.is_empty() {
-            return Ok(());
-        }
-        with_run(cx, |run| {
-            checks
-                .iter()
-                .try_for_each(|check| security::in_name_of(run, check.role, |run| check.run(run)))
-        })?;
-    }
-}
-
-impl Waiting {
-    fn run(&self, run: &mut Run<'_, '_>) -> Result<()> {
-        sched::check_interrupts()?;
-        let view = run.cx.catalog_tx.view();
-        let Some(table) = view.table(self.table) else { return Ok(()) };
-        match &self.what {
-            Check::Unique(rows) => {
-                let of = |c: &&Constraint| c.oid == self.constraint;
-                let index = match table.constraints.iter().find(of).map(|c| &c.kind) {
-                    Some(
-                        ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index },
-                    ) => view.index(*index),
-                    _ => None,
-                };
-                match index {
-                    Some(index) => unique::recheck(table, index, rows, run),
-                    None => Ok(()),
-                }
-            }
-            Check::Trigger(trigger, events) => {
-                triggers::fire_deferred(table, *trigger, events, run)
-            }
-            Check::Referring(keys) => {
-                foreign_key::check_deferred_keys(table, self.constraint, keys, run)
-            }
-            Check::Referred(keys) => {
-                foreign_key::check_deferred_gone(table, self.constraint, keys, run)
-            }
-        }
-    }
-}
+/// A key that was referred to and is gone, and what came in its place if the row is still there.
+pub type GoneKey = (Vec<Datum>, Option<Vec<Datum>>);
 
 #[cfg(test)]
 mod tests {
+    use catalog::ConstraintKind;
+
     use super::*;
 
     fn constraint(oid: u32, deferrable: bool, deferred: bool) -> Constraint {

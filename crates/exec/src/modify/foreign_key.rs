@@ -26,6 +26,7 @@ use super::pipeline::{self, Changed, Proposal, Source};
 use super::writer::Writer;
 use crate::context::ExecContext;
 use crate::language::{TriggerEvent, TriggerTiming};
+use crate::modify::deferred::GoneKey;
 use crate::ops::grouping::RowSet;
 use crate::run::Run;
 use crate::security::in_name_of;
@@ -116,9 +117,6 @@ struct Incoming {
     whole: Option<Arc<Table>>,
     pending: Vec<GoneKey>,
 }
-
-/// A key that was referred to and is gone, and what came in its place if the row is still there.
-pub type GoneKey = (Vec<Datum>, Option<Vec<Datum>>);
 
 impl Outgoing {
     fn new(

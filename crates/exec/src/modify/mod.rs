@@ -8,6 +8,7 @@ mod bulk_delete;
 mod conflict;
 pub mod deferred;
 mod errors;
+pub mod fire;
 mod foreign_key;
 mod inherited;
 pub mod key_types;
@@ -22,25 +23,25 @@ mod writer;
 
 use access::HeapTuple;
 use base::{Oid, Result, TupleId};
+use parts::Parts;
+use pipeline::{Changed, Proposal, Source};
 use sql::plan::{MergeAction, Modify, ModifyAction, ScanColumn};
 use sql::{Expr, Plan};
+use triggers::Triggers;
 use types::batch::BATCH_ROWS;
 use types::{Batch, Datum};
+use writer::Root;
 
 use crate::eval;
 use crate::language::{TriggerEvent, TriggerTiming};
-use crate::ops::{self, Operator, wrong_node};
+use crate::ops::operator::{Operator, build, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
 use crate::table::Projection;
 
 pub use errors::{duplicated_in_build, may_read, missing_parent, mixed_nulls};
 pub use foreign_key::{References, Touched};
-use parts::Parts;
-use pipeline::{Changed, Proposal, Source};
-use triggers::Triggers;
 pub use unique::find_duplicate;
-use writer::Root;
 pub use writer::{Membership, WriteTarget, Writer};
 
 /// See the module's documentation.
@@ -233,7 +234,7 @@ fn columns_set(action: &ModifyAction) -> Vec<u16> {
 impl ModifyOp {
     /// Before the first row.
     pub fn new(modify: &Modify, run: &mut Run<'_, '_>) -> Result<ModifyOp> {
-        let input = ops::build(modify.action.input(), run)?;
+        let input = build(modify.action.input(), run)?;
         let mut writer = Writer::open(&modify.table, &modify.indexes, run.cx)?;
         writer.keys.clone_from(&modify.checks.keys);
         let parts = modify.table.is_partitioned().then(|| Box::new(Parts::new(&modify.table)));
@@ -251,7 +252,7 @@ impl ModifyOp {
 
     fn run_all(&mut self, modify: &Modify, run: &mut Run<'_, '_>) -> Result<()> {
         let plan = modify.action.input();
-        let types = ops::types(plan, run.prepared);
+        let types = types(plan, run.prepared);
         if self.parts.is_none() {
             self.writer.references =
                 References::open(&modify.table, Touched::of(&modify.action), run.cx)?;

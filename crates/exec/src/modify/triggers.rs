@@ -27,22 +27,13 @@ use super::text_search;
 use crate::context::ExecContext;
 use crate::eval;
 use crate::language::{TransitionTable, TriggerCall, TriggerEvent, TriggerResult, TriggerTiming};
+use crate::modify::deferred::RowEvent;
 use crate::rows::Row;
 use crate::run::Run;
 use crate::table::TableHandle;
 
 /// The oid of `suppress_redundant_updates_trigger`.
 const SUPPRESS_REDUNDANT: u32 = 1291;
-
-/// A row that was changed: what happened, the places of its old and its new version, and which triggers fire
-/// for it, as bits of their places in the list.
-#[derive(Clone, Copy, Debug)]
-pub struct RowEvent {
-    event: TriggerEvent,
-    old: TupleId,
-    new: TupleId,
-    fires: u64,
-}
 
 /// A trigger that may fire, with its condition.
 struct Ready {

@@ -21,11 +21,11 @@ use super::accumulate::{self, AggState};
 use super::grouping::{Groups, RowSet, hash_columns, same};
 use super::partition::{self, Partitions, Reader};
 use super::spill::Run as File;
-use super::{Operator, wrong_node};
-use crate::eval;
+use crate::ops::measure::{count, note_most};
+use crate::ops::operator::{Operator, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
-use crate::vector;
+use crate::{eval, vector};
 
 /// What EXPLAIN says of the groups' table: parts, and kilobytes of the largest.
 pub const BATCHES: &str = "HashAgg Batches";
@@ -127,8 +127,8 @@ impl Aggregate {
             }
         }
         if !*plain {
-            super::note_most(plan, MEMORY, self.held.div_ceil(1024) as u64, run);
-            super::count(plan, BATCHES, 1, run);
+            note_most(plan, MEMORY, self.held.div_ceil(1024) as u64, run);
+            count(plan, BATCHES, 1, run);
         }
         if let Some(aside) = self.aside.take() {
             let level = self.level + 1;
@@ -165,7 +165,7 @@ impl Aggregate {
         self.keyed = None;
         self.states.clear();
         (self.held, self.level, self.next, self.loaded) = (0, level, 0, false);
-        self.reader = Some(Reader::new(file, &super::types(input, run.prepared))?);
+        self.reader = Some(Reader::new(file, &types(input, run.prepared))?);
         Ok(true)
     }
 
@@ -234,7 +234,7 @@ impl Aggregate {
                 continue;
             }
             if self.held > limit && !self.together {
-                let types = super::types(input, run.prepared);
+                let types = types(input, run.prepared);
                 let aside = match &mut self.aside {
                     Some(aside) => aside,
                     None => self.aside.insert(Partitions::new(&types, self.level, run)?),
@@ -304,7 +304,7 @@ impl Aggregate {
         let Node::Aggregate { input, groups, aggs, .. } = &plan.node else {
             return Err(wrong_node());
         };
-        let mut out = rows::empty(&super::types(plan, run.prepared));
+        let mut out = rows::empty(&types(plan, run.prepared));
         while !self.loaded && out.rows == 0 {
             let Some(batch) = self.input.next(input, run)? else {
                 self.loaded = true;
@@ -390,7 +390,7 @@ impl Operator for Aggregate {
                 break;
             }
         }
-        let mut out = rows::empty(&super::types(plan, run.prepared));
+        let mut out = rows::empty(&types(plan, run.prepared));
         if sets.is_none() && !*plain {
             self.next_keyed(aggs, &mut out, run)?;
             return Ok((out.rows > 0).then_some(out));

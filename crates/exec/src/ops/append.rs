@@ -5,7 +5,7 @@ use sql::Plan;
 use sql::plan::Node;
 use types::Batch;
 
-use super::{Operator, wrong_node};
+use crate::ops::operator::{Operator, wrong_node};
 use crate::run::Run;
 
 /// See the module's documentation.

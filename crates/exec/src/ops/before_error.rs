@@ -7,12 +7,13 @@
 
 use base::error::Severity;
 use base::{Error, Result, sqlstate};
-use sql::{Expr, walk};
+use sql::{Expr, Plan, walk};
 use types::Batch;
 
-use crate::eval;
+use crate::ops::measure::{REMOVED_BY_FILTER, count};
 use crate::rows::{self, Row};
 use crate::run::Run;
+use crate::{eval, vector};
 
 /// The error of a row whose predecessors have been handed up.
 #[derive(Default)]
@@ -149,4 +150,26 @@ fn is_of_row(error: &Error) -> bool {
         sqlstate::INTERNAL_ERROR,
     ];
     error.severity() == Severity::Error && !ends.contains(&code)
+}
+
+/// The rows of a batch for which a node's condition holds, up to one for which it fails; counts the others.
+///
+/// # Errors
+/// The condition's, when no row comes before it.
+pub fn filtered(
+    plan: &Plan,
+    condition: Option<&Expr>,
+    batch: Batch,
+    postponed: &mut Postponed,
+    run: &mut Run<'_, '_>,
+) -> Result<Batch> {
+    let before = batch.rows;
+    let Some(condition) = condition else { return Ok(batch) };
+    let batch = match vector::select(condition, &batch, run) {
+        Ok(None) => batch,
+        Ok(Some(kept)) => rows::take(&batch, &kept),
+        Err(error) => postponed.filter(condition, &batch, error, run)?,
+    };
+    count(plan, REMOVED_BY_FILTER, (before - batch.rows) as u64, run);
+    Ok(batch)
 }

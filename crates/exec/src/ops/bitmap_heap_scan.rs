@@ -10,11 +10,12 @@ use types::batch::BATCH_ROWS;
 
 use super::before_error::Postponed;
 use super::bitmap::{Bitmap, Pages};
-use super::{Operator, wrong_node};
+use crate::ops::before_error::filtered;
+use crate::ops::measure::{Measuring, count};
+use crate::ops::operator::{Operator, wrong_node};
 use crate::run::Run;
 use crate::table::{Projection, TableHandle, Version};
-use crate::tally;
-use crate::{index_search, rows, vector};
+use crate::{index_search, rows, tally, vector};
 
 /// EXPLAIN's names for the pages that were read.
 pub const EXACT_PAGES: &str = "Exact Heap Blocks";
@@ -48,7 +49,7 @@ struct PageRead {
 /// Makes a bitmap.
 fn make(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Bitmap> {
     sched::check_stack()?;
-    let begin = super::Measuring::begin(plan, run);
+    let begin = Measuring::begin(plan, run);
     let (bitmap, rows) = match &plan.node {
         Node::BitmapIndexScan { table, index, bounds } => {
             let memory = run.cx.settings.int(setting::WORK_MEM) as usize * 1024;
@@ -171,9 +172,9 @@ impl BitmapHeapScan {
                 _ => rows::append(batch, &doubtful)?,
             }
         }
-        super::count(plan, EXACT_PAGES, exact, run);
-        super::count(plan, LOSSY_PAGES, lossy, run);
-        super::count(plan, REMOVED_BY_RECHECK, removed, run);
+        count(plan, EXACT_PAGES, exact, run);
+        count(plan, LOSSY_PAGES, lossy, run);
+        count(plan, REMOVED_BY_RECHECK, removed, run);
         Ok(more)
     }
 }
@@ -198,8 +199,7 @@ impl Operator for BitmapHeapScan {
             counts.fetched += batch.rows as u64;
             before.count(tx.locks().task(), counts);
             self.target = (self.target * 4).min(BATCH_ROWS);
-            let batch =
-                super::filtered(plan, scan.filter.as_ref(), batch, &mut self.postponed, run)?;
+            let batch = filtered(plan, scan.filter.as_ref(), batch, &mut self.postponed, run)?;
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }

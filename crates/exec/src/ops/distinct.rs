@@ -7,8 +7,8 @@ use sql::plan::Node;
 use types::{Batch, Datum};
 
 use super::grouping::{RowSet, same};
-use super::{Operator, wrong_node};
 use crate::eval;
+use crate::ops::operator::{Operator, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
 
@@ -41,7 +41,7 @@ impl Operator for Distinct {
             return Err(wrong_node());
         };
         let _memory = sched::memory::for_use(Use::Hash);
-        let types: Vec<Oid> = super::types(input, run.prepared);
+        let types: Vec<Oid> = types(input, run.prepared);
         while let Some(batch) = self.input.next(input, run)? {
             sched::check_interrupts()?;
             let mut kept = Vec::new();

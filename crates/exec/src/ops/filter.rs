@@ -9,7 +9,8 @@ use types::Batch;
 
 use super::before_error::Postponed;
 use super::key_filter::KeyFilter;
-use super::{Operator, wrong_node};
+use crate::ops::measure::{REMOVED_BY_FILTER, count};
+use crate::ops::operator::{Operator, wrong_node};
 use crate::run::Run;
 use crate::{rows, vector};
 
@@ -41,7 +42,7 @@ impl Operator for Filter {
                 Ok(Some(kept)) => rows::take(&batch, &kept),
                 Err(error) => self.postponed.filter(condition, &batch, error, run)?,
             };
-            super::count(plan, super::REMOVED_BY_FILTER, (before - batch.rows) as u64, run);
+            count(plan, REMOVED_BY_FILTER, (before - batch.rows) as u64, run);
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }

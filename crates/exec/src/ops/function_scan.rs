@@ -12,7 +12,7 @@ use types::func::internal::check_fit;
 use types::{Batch, Datum, oids};
 
 use super::before_error::Postponed;
-use super::{Operator, types, wrong_node};
+use crate::ops::operator::{Operator, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
 use crate::{eval, routine, session, vector};

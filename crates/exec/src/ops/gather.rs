@@ -6,8 +6,8 @@ use sql::Plan;
 use sql::plan::Node;
 use types::Batch;
 
-use super::{Operator, wrong_node};
-use crate::parallel::Pieces;
+use crate::ops::operator::{Operator, build, wrong_node};
+use crate::ops::pieces::Pieces;
 use crate::run::Run;
 
 /// See the module's documentation.
@@ -21,7 +21,7 @@ impl Gather {
     pub fn new(input: &Plan, run: &mut Run<'_, '_>) -> Result<Gather> {
         let pieces = Pieces::new();
         let outer = run.state.pieces.replace(pieces.clone());
-        let built = super::build(input, run);
+        let built = build(input, run);
         run.state.pieces = outer;
         Ok(Gather { input: built?, pieces })
     }

@@ -15,7 +15,7 @@ use types::{Batch, Column, Datum};
 
 use super::accumulate::{self, AggState};
 use super::grouping::{same, same_at};
-use super::{Operator, wrong_node};
+use crate::ops::operator::{Operator, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
 use crate::vector;
@@ -131,7 +131,7 @@ impl Operator for GroupSorted {
             return Err(wrong_node());
         };
         let _memory = sched::memory::for_use(Use::Aggregate);
-        let mut out = rows::empty(&super::types(plan, run.prepared));
+        let mut out = rows::empty(&types(plan, run.prepared));
         while out.rows == 0 && !self.ended {
             sched::check_interrupts()?;
             match self.input.next(input, run)? {

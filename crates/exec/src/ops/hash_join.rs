@@ -25,10 +25,10 @@ use super::grouping::{hash_columns, same_at};
 use super::key_filter::KeyFilter;
 use super::partition::{self, Partitions, Reader};
 use super::spill::Run as File;
-use super::{Operator, wrong_node};
-use crate::rows;
+use crate::ops::measure::note_most;
+use crate::ops::operator::{Operator, types, wrong_node};
 use crate::run::Run;
-use crate::vector;
+use crate::{rows, vector};
 
 const END: u32 = u32::MAX;
 /// What EXPLAIN says of a table: chains, parts, kilobytes of the largest.
@@ -217,7 +217,7 @@ impl Built {
 /// Notes what EXPLAIN says of the table.
 fn tell(plan: &Plan, shown: [usize; 3], run: &mut Run<'_, '_>) {
     for (name, amount) in HASH.into_iter().zip(shown) {
-        super::note_most(plan, name, amount as u64, run);
+        note_most(plan, name, amount as u64, run);
     }
 }
 
@@ -307,20 +307,20 @@ impl HashJoin {
             return Err(wrong_node());
         };
         let _memory = sched::memory::for_use(Use::Hash);
-        let types = super::types(right, run.prepared);
+        let right_types = types(right, run.prepared);
         let limit = partition::limit(run);
-        let mut built = Built::new(&types, keys);
+        let mut built = Built::new(&right_types, keys);
         let mut aside: Option<Partitions> = None;
         while let Some(batch) = self.right.next(right, run)? {
             sched::check_interrupts()?;
             match &mut aside {
-                Some(aside) => put_aside(aside, &batch, &types, keys, Side::Right, run)?,
+                Some(aside) => put_aside(aside, &batch, &right_types, keys, Side::Right, run)?,
                 None => built.add(&batch, keys, run)?,
             }
             if aside.is_none() && built.held > limit {
-                let mut files = Partitions::new(&types, 0, run)?;
-                let held = std::mem::replace(&mut built, Built::new(&types, keys));
-                put_aside(&mut files, &held.rows, &types, keys, Side::Right, run)?;
+                let mut files = Partitions::new(&right_types, 0, run)?;
+                let held = std::mem::replace(&mut built, Built::new(&right_types, keys));
+                put_aside(&mut files, &held.rows, &right_types, keys, Side::Right, run)?;
                 aside = Some(files);
             }
         }
@@ -339,7 +339,7 @@ impl HashJoin {
             return Ok(());
         };
         let right_files = aside.finish()?;
-        let left_types = super::types(left, run.prepared);
+        let left_types = types(left, run.prepared);
         let mut aside = Partitions::new(&left_types, 0, run)?;
         while let Some(batch) = self.left.next(left, run)? {
             sched::check_interrupts()?;
@@ -357,9 +357,9 @@ impl HashJoin {
             return Err(wrong_node());
         };
         let Some((left_file, right_file)) = self.files.pop() else { return Ok(false) };
-        let types = super::types(right, run.prepared);
-        let mut built = Built::new(&types, keys);
-        let mut reader = Reader::new(right_file, &types)?;
+        let right_types = types(right, run.prepared);
+        let mut built = Built::new(&right_types, keys);
+        let mut reader = Reader::new(right_file, &right_types)?;
         while let Some(batch) = reader.next()? {
             sched::check_interrupts()?;
             built.add(&batch, keys, run)?;
@@ -367,7 +367,7 @@ impl HashJoin {
         built.finish(*kind);
         self.built = Some(built);
         self.pending = None;
-        self.reader = Some(Reader::new(left_file, &super::types(left, run.prepared))?);
+        self.reader = Some(Reader::new(left_file, &types(left, run.prepared))?);
         (self.left_done, self.tail_at) = (false, 0);
         Ok(true)
     }
@@ -529,7 +529,7 @@ fn join_batch(
         JoinKind::Left | JoinKind::Full => {
             let lonely = with(false);
             if !lonely.is_empty() {
-                let right_types = super::types(right, run.prepared);
+                let right_types = types(right, run.prepared);
                 let padded = rows::beside(
                     rows::take(batch, &lonely),
                     rows::nulls(&right_types, lonely.len()),
@@ -580,7 +580,7 @@ impl Operator for HashJoin {
                 self.left_done = self.right_only && built.lonely == 0;
             }
             if asks_right(*kind) {
-                let types = super::types(left, run.prepared);
+                let types = types(left, run.prepared);
                 let tail = built.tail(*kind, &types, &mut self.tail_at);
                 if tail.rows > 0 {
                     return Ok(Some(tail));

@@ -13,7 +13,7 @@ use types::Batch;
 use types::batch::BATCH_ROWS;
 
 use super::sort::{Sorted, Sorter, encode};
-use super::{Operator, wrong_node};
+use crate::ops::operator::{Operator, types, wrong_node};
 use crate::run::Run;
 use crate::{rows, vector};
 
@@ -127,7 +127,7 @@ impl Operator for IncrementalSort {
             return Err(wrong_node());
         };
         let _memory = sched::memory::for_use(Use::Sort);
-        let types = super::types(input, run.prepared);
+        let types = types(input, run.prepared);
         loop {
             sched::check_interrupts()?;
             if let Some(batch) = self.next_ready(&types)? {

@@ -14,7 +14,10 @@ use types::key::{self, KeyOrder};
 use types::{Batch, Column};
 
 use super::before_error::Postponed;
-use super::{Operator, index_bounds, wrong_node};
+use super::index_bounds;
+use crate::ops::before_error::filtered;
+use crate::ops::measure::count;
+use crate::ops::operator::{Operator, wrong_node};
 use crate::rows;
 use crate::run::Run;
 use crate::table::KeyCodec;
@@ -188,10 +191,9 @@ impl Operator for IndexOnlyScan {
             counts.table.fetched = 0;
             run.cx.tally.of(index.oid).add(&counts.index);
             run.cx.tally.of(scan.table.oid).add(&counts.table);
-            super::count(plan, HEAP_FETCHES, counts.fetches, run);
+            count(plan, HEAP_FETCHES, counts.fetches, run);
             self.target = (self.target * 4).min(BATCH_ROWS);
-            let batch =
-                super::filtered(plan, scan.filter.as_ref(), batch, &mut self.postponed, run)?;
+            let batch = filtered(plan, scan.filter.as_ref(), batch, &mut self.postponed, run)?;
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }

@@ -14,7 +14,10 @@ use types::Batch;
 use types::batch::BATCH_ROWS;
 
 use super::before_error::Postponed;
-use super::{Operator, index_bounds, wrong_node};
+use super::index_bounds;
+use crate::ops::before_error::filtered;
+use crate::ops::measure::{REMOVED_BY_FILTER, count};
+use crate::ops::operator::{Operator, wrong_node};
 use crate::run::Run;
 use crate::table::{KeyCodec, Projection, TableHandle, Version};
 use crate::tally::{Pages, RelationCounts};
@@ -242,8 +245,7 @@ impl Operator for IndexScan {
             if batch.rows == 0 {
                 return Ok(None);
             }
-            let batch =
-                super::filtered(plan, of.scan.filter.as_ref(), batch, &mut self.postponed, run)?;
+            let batch = filtered(plan, of.scan.filter.as_ref(), batch, &mut self.postponed, run)?;
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }
@@ -291,7 +293,7 @@ impl Operator for IndexScan {
                 None => rows::append(out, &rows)?,
                 Some(kept) => {
                     let removed = (rows.rows - kept.len()) as u64;
-                    super::count(plan, super::REMOVED_BY_FILTER, removed, run);
+                    count(plan, REMOVED_BY_FILTER, removed, run);
                     rows::append_some(out, &rows, &kept)?;
                 }
             }

@@ -6,8 +6,8 @@ use sql::{Expr, Plan};
 use types::{Batch, Datum};
 
 use super::grouping::same;
-use super::{Operator, wrong_node};
 use crate::eval;
+use crate::ops::operator::{Operator, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
 

@@ -9,8 +9,8 @@ use sql::Plan;
 use sql::plan::{LockRowsWait, LockTarget, Node, ScanColumn};
 use types::{Batch, Datum};
 
-use super::{Operator, wrong_node};
 use crate::eval;
+use crate::ops::operator::{Operator, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
 use crate::table::{Projection, TableHandle, Version};
@@ -133,7 +133,7 @@ impl Operator for LockRows {
         let Node::LockRows { input, targets } = &plan.node else {
             return Err(wrong_node());
         };
-        let types = super::types(input, run.prepared);
+        let types = types(input, run.prepared);
         while self.wanted > 0 {
             let next = match self.rest.take() {
                 Some(rest) => Some(rest),

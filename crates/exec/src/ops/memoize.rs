@@ -16,7 +16,8 @@ use types::{Batch, Datum};
 
 use super::grouping::RowSet;
 use super::partition;
-use super::{Operator, count, note_most, wrong_node};
+use crate::ops::measure::{count, note_most};
+use crate::ops::operator::{Operator, wrong_node};
 use crate::rows;
 use crate::run::Run;
 

@@ -24,7 +24,7 @@ use types::batch::BATCH_ROWS;
 
 use super::before_error::Postponed;
 use super::sort::encode;
-use super::{Operator, wrong_node};
+use crate::ops::operator::{Operator, types, wrong_node};
 use crate::run::Run;
 use crate::{rows, vector};
 
@@ -286,7 +286,7 @@ impl MergeState {
             JoinKind::Semi => return Ok(rows::take(&self.batch.rows, &partnered)),
             JoinKind::Anti => return Ok(rows::take(&self.batch.rows, &lonely)),
             JoinKind::Left | JoinKind::Full if !lonely.is_empty() => {
-                let padding = rows::nulls(&super::types(right, run.prepared), lonely.len());
+                let padding = rows::nulls(&types(right, run.prepared), lonely.len());
                 let alone = rows::beside(rows::take(&self.batch.rows, &lonely), padding);
                 rows::append(&mut joined, &alone)?;
                 // Each left row at its place.
@@ -302,7 +302,7 @@ impl MergeState {
                 (self.told..self.first).filter(|n| !self.matched[*n]).map(|n| n as u32).collect();
             self.told = self.told.max(self.first);
             if !alone.is_empty() {
-                let padding = rows::nulls(&super::types(left, run.prepared), alone.len());
+                let padding = rows::nulls(&types(left, run.prepared), alone.len());
                 let alone = rows::take(&self.window.rows, &alone);
                 rows::append(&mut joined, &rows::beside(padding, alone))?;
             }
@@ -323,7 +323,7 @@ impl MergeJoin {
         else {
             return Err(wrong_node());
         };
-        let mut next = Keyed::new(&super::types(left, run.prepared));
+        let mut next = Keyed::new(&types(left, run.prepared));
         match self.left.next(left, run)? {
             Some(batch) => next.add(&batch, &sort_keys(keys, true), run)?,
             None => next.ended = true,
@@ -358,8 +358,7 @@ impl Operator for MergeJoin {
         };
         let _memory = sched::memory::for_use(Use::Sort);
         if self.state.is_none() {
-            let (left, right) =
-                (super::types(left, run.prepared), super::types(right, run.prepared));
+            let (left, right) = (types(left, run.prepared), types(right, run.prepared));
             self.state = Some(MergeState::new(&left, &right));
         }
         let one = matches!(kind, JoinKind::Semi | JoinKind::Anti) && condition.is_none();

@@ -11,9 +11,11 @@ use sql::plan::{IndexBounds, Node, Scan};
 use types::batch::BATCH_ROWS;
 use types::{Batch, Datum};
 
-use super::before_error::Postponed;
+use super::before_error::{Postponed, filtered};
 use super::bitmap_heap_scan::REMOVED_BY_RECHECK;
-use super::{Operator, index_scan, wrong_node};
+use super::index_scan;
+use crate::ops::measure::count;
+use crate::ops::operator::{Operator, wrong_node};
 use crate::rows::Row;
 use crate::run::Run;
 use crate::table::{KeyCodec, Projection, TableHandle};
@@ -128,7 +130,7 @@ impl NearestScan {
             }
             self.waiting.push(Waiting { distances, row });
         }
-        super::count(plan, REMOVED_BY_RECHECK, removed, run);
+        count(plan, REMOVED_BY_RECHECK, removed, run);
         self.target = (self.target * 4).min(BATCH_ROWS);
         Ok(!self.ended || !self.waiting.is_empty())
     }
@@ -153,8 +155,7 @@ impl Operator for NearestScan {
             let more = self.fill(plan, bounds, &mut batch, run)?;
             run.cx.tally.of(index.oid).returned += batch.rows as u64;
             run.cx.tally.of(index.oid).fetched += batch.rows as u64;
-            let batch =
-                super::filtered(plan, scan.filter.as_ref(), batch, &mut self.postponed, run)?;
+            let batch = filtered(plan, scan.filter.as_ref(), batch, &mut self.postponed, run)?;
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }

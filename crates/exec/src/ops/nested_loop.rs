@@ -12,11 +12,10 @@ use types::{Batch, Datum};
 
 use super::before_error::Postponed;
 use super::key_filter::KeyFilter;
-use super::{Operator, wrong_node};
-use crate::eval;
+use crate::ops::operator::{Operator, collect, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
-use crate::vector;
+use crate::{eval, vector};
 
 /// See the module's documentation.
 pub struct NestedLoop {
@@ -94,7 +93,7 @@ impl NestedLoop {
     /// Keeps the right side, which uses no slots.
     fn keep(&mut self, right: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         if self.kept.is_none() {
-            let all = super::collect(self.right.as_mut(), right, run)?;
+            let all = collect(self.right.as_mut(), right, run)?;
             self.matched = all.iter().map(|b| vec![false; b.rows]).collect();
             self.kept = Some(all);
         }
@@ -116,7 +115,7 @@ impl NestedLoop {
         };
         let first = row;
         let tests = matches!(kind, JoinKind::Semi | JoinKind::Anti);
-        let mut gathered = rows::empty(&super::types(right, run.prepared));
+        let mut gathered = rows::empty(&types(right, run.prepared));
         // The left row of each gathered one.
         let mut owners: Vec<u32> = Vec::new();
         let mut failed = false;

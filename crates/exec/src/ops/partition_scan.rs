@@ -13,11 +13,10 @@ use txn::LockMode;
 use types::batch::BATCH_ROWS;
 use types::{Batch, Datum};
 
-use super::{Operator, build, wrong_node};
-use crate::eval;
-use crate::partition;
+use crate::ops::operator::{Operator, build, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
+use crate::{eval, partition};
 
 /// Scans of partitions that are kept open for the next run.
 const KEPT: usize = 32;
@@ -183,7 +182,7 @@ impl PartitionScan {
         parts: &[Arc<Table>],
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
-        let types = super::types(&plan.scan, run.prepared);
+        let types = types(&plan.scan, run.prepared);
         let mut merge = Merge { heads: BinaryHeap::new(), inputs: Vec::new(), types, target: 16 };
         for (number, table) in parts.iter().enumerate() {
             sched::check_interrupts()?;

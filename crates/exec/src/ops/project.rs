@@ -6,10 +6,9 @@ use sql::plan::Node;
 use types::Batch;
 
 use super::before_error::Postponed;
-use super::{Operator, wrong_node};
-use crate::rows;
+use crate::ops::operator::{Operator, wrong_node};
 use crate::run::Run;
-use crate::vector;
+use crate::{rows, vector};
 
 /// See the module's documentation.
 pub struct Project {

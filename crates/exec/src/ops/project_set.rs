@@ -9,8 +9,8 @@ use types::{Batch, Datum};
 
 use super::before_error::Postponed;
 use super::function_scan::call_set;
-use super::{Operator, types, wrong_node};
 use crate::eval;
+use crate::ops::operator::{Operator, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
 

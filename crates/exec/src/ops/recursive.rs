@@ -9,10 +9,9 @@ use sql::plan::Node;
 use types::Batch;
 
 use super::grouping::RowSet;
-use super::{Operator, wrong_node};
-use crate::rows;
+use crate::ops::operator::{Operator, types, wrong_node};
 use crate::run::Run;
-use crate::subquery;
+use crate::{rows, subquery};
 
 /// See the module's documentation.
 pub struct RecursiveUnion {
@@ -93,7 +92,7 @@ impl Operator for RecursiveUnion {
                 continue;
             };
             if !all {
-                batch = self.fresh(batch, &super::types(base, run.prepared));
+                batch = self.fresh(batch, &types(base, run.prepared));
             }
             if batch.rows > 0 {
                 self.next_round.push(batch.clone());

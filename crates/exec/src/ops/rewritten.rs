@@ -5,11 +5,10 @@ use sql::Plan;
 use sql::plan::Node;
 use types::Batch;
 
-use super::{Operator, wrong_node};
 use crate::context::{ExecContext, RowSink};
-use crate::nested;
-use crate::rows;
+use crate::ops::operator::{Operator, wrong_node};
 use crate::run::Run;
+use crate::{nested, rows};
 
 /// See the module's documentation.
 #[derive(Default)]

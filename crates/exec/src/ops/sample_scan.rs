@@ -11,8 +11,9 @@ use types::{Batch, Datum};
 use super::before_error::Postponed;
 use super::grouping::Fx;
 use super::seq_scan::SeqScan;
-use super::{Operator, wrong_node};
 use crate::eval;
+use crate::ops::before_error::filtered;
+use crate::ops::operator::{Operator, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
 
@@ -120,7 +121,7 @@ impl Operator for SampleScan {
                 .collect();
             let batch = rows::take(&batch, &kept);
             let filter = scan.filter.as_ref();
-            let batch = super::filtered(plan, filter, batch, &mut self.postponed, run)?;
+            let batch = filtered(plan, filter, batch, &mut self.postponed, run)?;
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }

@@ -17,14 +17,14 @@ use types::{Batch, Column, Datum};
 use super::before_error::Postponed;
 use super::grouping::hash_columns;
 use super::key_filter::KeyFilter;
-use super::{Operator, wrong_node};
-use crate::eval;
-use crate::parallel::Pieces;
-use crate::rows::Row;
+use crate::ops::measure::{REMOVED_BY_FILTER, count};
+use crate::ops::operator::{Operator, wrong_node};
+use crate::ops::pieces::Pieces;
+use crate::rows::{self, Row};
 use crate::run::Run;
 use crate::table::{TableHandle, Version, system_value};
 use crate::tally::Pages;
-use crate::{rows, vector};
+use crate::{eval, vector};
 
 /// Fewer rows than this are not worth a look at a join's keys.
 const WORTHWHILE: usize = 256;
@@ -360,7 +360,7 @@ impl Operator for SeqScan {
             return Err(wrong_node());
         };
         while let Some(batch) = self.next_batch(run)? {
-            super::count(plan, super::REMOVED_BY_FILTER, std::mem::take(&mut self.removed), run);
+            count(plan, REMOVED_BY_FILTER, std::mem::take(&mut self.removed), run);
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }

@@ -8,7 +8,7 @@ use types::Batch;
 use types::batch::BATCH_ROWS;
 
 use super::grouping::RowSet;
-use super::{Operator, wrong_node};
+use crate::ops::operator::{Operator, types, wrong_node};
 use crate::rows;
 use crate::run::Run;
 
@@ -32,7 +32,7 @@ impl SetOp {
         let Node::SetOp { left, right, except, all } = &plan.node else {
             return Err(wrong_node());
         };
-        let types = super::types(plan, run.prepared);
+        let types = types(plan, run.prepared);
         let mut set = RowSet::default();
         let mut counts: Vec<(u64, u64)> = Vec::new();
         while let Some(batch) = self.left.next(left, run)? {
@@ -68,7 +68,7 @@ impl Operator for SetOp {
         if self.result.is_none() {
             self.result = Some(self.count(plan, run)?);
         }
-        let mut batch = rows::empty(&super::types(plan, run.prepared));
+        let mut batch = rows::empty(&types(plan, run.prepared));
         if let Some((set, counts)) = &mut self.result {
             while batch.rows < BATCH_ROWS && self.next < set.len() {
                 if counts[self.next] == 0 {

@@ -17,8 +17,9 @@ use types::key::KeyOrder;
 use types::{Batch, Datum};
 
 use super::spill::{self, Merge, RunWriter};
-use super::{Operator, wrong_node};
 use crate::eval;
+use crate::ops::measure::note_most;
+use crate::ops::operator::{Operator, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
 
@@ -190,7 +191,7 @@ impl Sort {
         let Node::Sort { input, keys, .. } = &plan.node else {
             return Err(wrong_node());
         };
-        let types = super::types(input, run.prepared);
+        let types = types(input, run.prepared);
         let mut sorter = Sorter::new(&types);
         let limit = run.cx.settings.int(setting::WORK_MEM) as usize * 1024;
         let mut most = 0;
@@ -216,7 +217,7 @@ impl Sort {
                 METHODS[2]
             }
         };
-        super::note_most(plan, method, most.div_ceil(1024) as u64, run);
+        note_most(plan, method, most.div_ceil(1024) as u64, run);
         sorter.finish(&types, &run.cx.engine.storage)
     }
 }
@@ -230,7 +231,7 @@ impl Operator for Sort {
         let (rows, order) = match &mut self.sorted {
             Some(Sorted::Memory(rows, order)) => (rows, order),
             Some(Sorted::Files(merge)) => {
-                let types = super::types(plan, run.prepared);
+                let types = types(plan, run.prepared);
                 let batch = merge.next(&types, BATCH_ROWS)?;
                 return Ok((batch.rows > 0).then_some(batch));
             }

@@ -7,8 +7,9 @@ use sql::plan::Node;
 use types::{Batch, Datum};
 
 use super::before_error::Postponed;
-use super::{Operator, types, wrong_node};
 use crate::eval;
+use crate::ops::before_error::filtered;
+use crate::ops::operator::{Operator, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
 
@@ -56,7 +57,7 @@ impl Operator for SystemScan {
             });
             rows::push(&mut batch, values)?;
         }
-        super::filtered(plan, filter.as_ref(), batch, &mut self.postponed, run).map(Some)
+        filtered(plan, filter.as_ref(), batch, &mut self.postponed, run).map(Some)
     }
 
     fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {

@@ -12,7 +12,10 @@ use types::batch::BATCH_ROWS;
 
 use super::before_error::Postponed;
 use super::bitmap_heap_scan::REMOVED_BY_RECHECK;
-use super::{Operator, index_scan, wrong_node};
+use super::index_scan;
+use crate::ops::before_error::filtered;
+use crate::ops::measure::count;
+use crate::ops::operator::{Operator, wrong_node};
 use crate::run::Run;
 use crate::table::{Projection, TableHandle};
 use crate::tally::Pages;
@@ -86,9 +89,8 @@ impl Operator for UnorderedIndexScan {
             let more = self.fill(index, &mut batch, run)?;
             let before = batch.rows;
             let batch = vector::filter(bounds.recheck.as_ref(), batch, run)?;
-            super::count(plan, REMOVED_BY_RECHECK, (before - batch.rows) as u64, run);
-            let batch =
-                super::filtered(plan, scan.filter.as_ref(), batch, &mut self.postponed, run)?;
+            count(plan, REMOVED_BY_RECHECK, (before - batch.rows) as u64, run);
+            let batch = filtered(plan, scan.filter.as_ref(), batch, &mut self.postponed, run)?;
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }

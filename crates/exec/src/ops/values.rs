@@ -6,8 +6,8 @@ use sql::plan::Node;
 use types::Batch;
 use types::batch::BATCH_ROWS;
 
-use super::{Operator, types, wrong_node};
 use crate::eval;
+use crate::ops::operator::{Operator, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
 

@@ -13,11 +13,10 @@
 
 use base::{Error, Result, err};
 use sched::memory::Use;
-use sql::Plan;
 use sql::expr::{OwnSteps, SortKey};
 use sql::plan::Node;
 use sql::window::{Exclude, Frame, FrameBound, FrameMode, WindowCall, WindowFunction, WindowKind};
-use sql::{AggCall, Expr};
+use sql::{AggCall, Expr, Plan};
 use types::batch::BATCH_ROWS;
 use types::{Batch, Column, Datum, oids};
 
@@ -25,8 +24,8 @@ use super::accumulate::AggState;
 use super::before_error::Postponed;
 use super::grouping::same;
 use super::own_aggregate::OwnState;
-use super::{Operator, wrong_node};
 use crate::eval;
+use crate::ops::operator::{Operator, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
 
@@ -100,7 +99,7 @@ impl Window {
         partition: &[Expr],
         run: &mut Run<'_, '_>,
     ) -> Result<Option<Batch>> {
-        let mut out = rows::empty(&super::types(input, run.prepared));
+        let mut out = rows::empty(&types(input, run.prepared));
         let mut key: Option<Vec<Datum>> = None;
         loop {
             sched::check_interrupts()?;

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base::{Oid, Result, WaitEvent};
 use sched::Wake;
-use types::func::SessionFunction as F;
-use types::func::{Body, CastMethod};
+use types::func::{Body, CastMethod, SessionFunction as F};
 use types::{Datum, oids};
 
 use crate::run::Run;
+use crate::session::args::text;
 
 /// Microseconds from 1970 to 2000.
 const EPOCH_US: i64 = 946_684_800_000_000;
@@ -34,20 +34,20 @@ pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option
             if let Some(Datum::Float8(seconds)) = args.first() {
                 sleep(*seconds)?;
             }
-            super::text("")
+            text("")
         }
         F::PgSleepFor => {
             if let Some(Datum::Interval(i)) = args.first() {
                 let days = f64::from(i.months) * 30.0 + f64::from(i.days);
                 sleep(days * 86_400.0 + i.micros as f64 / 1e6)?;
             }
-            super::text("")
+            text("")
         }
         F::PgSleepUntil => {
             if let Some(Datum::Timestamptz(until)) = args.first() {
                 sleep(until.saturating_sub(now_us()) as f64 / 1e6)?;
             }
-            super::text("")
+            text("")
         }
         // There are no triggers, and no standby replays.
         F::PgTriggerDepth => Datum::Int4(run.cx.hooks.deferred().trigger_depth as i32),

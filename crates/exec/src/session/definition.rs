@@ -6,8 +6,8 @@ use catalog::{Snapshot, Table};
 use types::func::SessionFunction as F;
 use types::{Datum, oids};
 
-use super::{int_at, oid_at, text, text_at};
 use crate::run::Run;
+use crate::session::args::{int_at, oid_at, text, text_at};
 use crate::spi::with_context;
 
 pub use catalog::definition::quote_ident as quote_identifier;

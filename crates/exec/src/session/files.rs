@@ -12,9 +12,9 @@ use types::func::SessionFunction as F;
 use types::{Datum, FunctionRow, oids};
 
 use super::objects::record;
-use super::{text, text_at};
 use crate::rights;
 use crate::run::Run;
+use crate::session::args::{oid_at, text, text_at};
 
 /// Seconds between 1970 and 2000.
 const EPOCH_SECONDS: i64 = 946_684_800;
@@ -66,7 +66,7 @@ pub fn call(
         }
         F::PgLsTmpdir if args.len() == 1 => {
             if !matches!(args[0], Datum::Oid(1663 | 1664)) {
-                let id = super::oid_at(args, 0);
+                let id = oid_at(args, 0);
                 return Err(err!(UNDEFINED_OBJECT, "tablespace with OID {id} does not exist"));
             }
             let found = list(&run.cx.engine.storage.dir().join("tmp")).unwrap_or_default();

@@ -19,9 +19,10 @@ use txn::LockMode;
 use types::Datum;
 use types::func::SessionFunction as F;
 
-use super::{int_at, oid_at, text_at};
 use crate::context::ExecContext;
 use crate::run::Run;
+use crate::session::args::{int_at, oid_at, text_at};
+use crate::session::open_large_objects::{Descriptor, LargeObjects};
 use crate::spi;
 
 /// Bytes of a page.
@@ -38,43 +39,6 @@ const LOCK: u32 = 2613;
 
 const DATA: &str = "pg_toast.pg_largeobject";
 const METADATA: &str = "pg_toast.pg_largeobject_metadata";
-
-/// The descriptors that a transaction has open.
-#[derive(Debug, Default)]
-pub struct LargeObjects {
-    open: Vec<Option<Descriptor>>,
-}
-
-#[derive(Clone, Debug)]
-struct Descriptor {
-    object: u32,
-    readable: bool,
-    writable: bool,
-    at: i64,
-}
-
-impl LargeObjects {
-    /// The transaction ends.
-    pub fn clear(&mut self) {
-        self.open.clear();
-    }
-
-    fn add(&mut self, descriptor: Descriptor) -> i32 {
-        let free = self.open.iter().position(Option::is_none);
-        let at = free.unwrap_or(self.open.len());
-        if free.is_none() {
-            self.open.push(None);
-        }
-        self.open[at] = Some(descriptor);
-        at as i32
-    }
-
-    fn get(&mut self, number: i64) -> Result<&mut Option<Descriptor>> {
-        let found = usize::try_from(number).ok().and_then(|n| self.open.get_mut(n));
-        let missing = || err!(UNDEFINED_OBJECT, "invalid large-object descriptor: {number}");
-        found.filter(|d| d.is_some()).ok_or_else(missing)
-    }
-}
 
 /// Functions over large objects.
 ///

@@ -5,8 +5,8 @@ use txn::{LockMode, LockTag, LockWait};
 use types::Datum;
 use types::func::SessionFunction as F;
 
-use super::{int_at, text};
 use crate::run::Run;
+use crate::session::args::{int_at, text};
 
 /// `pg_advisory_lock` and its family, told apart by the parts of their names.
 pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {

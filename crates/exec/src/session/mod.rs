@@ -1,5 +1,6 @@
 //! Functions and values that need the session, the transaction or the catalog.
 
+mod args;
 mod clock;
 mod definition;
 mod files;
@@ -7,9 +8,11 @@ pub mod large_object;
 mod locks;
 mod names;
 mod objects;
+pub mod open_large_objects;
 mod partition;
 mod rights;
 pub mod sequence;
+pub mod sequence_values;
 mod text_search;
 
 use std::sync::Arc;
@@ -20,41 +23,12 @@ use types::func::{Family, SessionFunction as F};
 use types::{Datum, FunctionRow, oids};
 
 use crate::run::Run;
+use crate::session::args::{int_at, oid_at, text, text_at};
 use crate::table::TableHandle;
 
 pub use clock::random;
 pub use definition::{print_definition, quote_identifier};
 pub use names::split_name;
-
-/// A text datum.
-pub fn text(value: impl Into<types::Text>) -> Datum {
-    Datum::Text(value.into())
-}
-
-fn oid_at(args: &[Datum], n: usize) -> u32 {
-    match args.get(n) {
-        Some(Datum::Oid(v)) => *v,
-        Some(Datum::Int4(v)) => *v as u32,
-        Some(Datum::Int8(v)) => *v as u32,
-        _ => 0,
-    }
-}
-
-fn text_at(args: &[Datum], n: usize) -> &str {
-    match args.get(n) {
-        Some(Datum::Text(v)) => v,
-        _ => "",
-    }
-}
-
-fn int_at(args: &[Datum], n: usize) -> i64 {
-    match args.get(n) {
-        Some(Datum::Int2(v)) => i64::from(*v),
-        Some(Datum::Int4(v)) => i64::from(*v),
-        Some(Datum::Int8(v)) => *v,
-        _ => 0,
-    }
-}
 
 /// Runs the body of a function that the types crate leaves to the executor or to the session.
 ///

@@ -6,10 +6,10 @@ use catalog::system::reg::Names;
 use types::func::SessionFunction as F;
 use types::{Datum, oids};
 
-pub use catalog::system::reg::split_name;
-
-use super::{oid_at, text_at};
 use crate::run::Run;
+use crate::session::args::{oid_at, text_at};
+
+pub use catalog::system::reg::split_name;
 
 /// Types whose values are oids shown as names.
 pub fn is_registered(ty: Oid) -> bool {

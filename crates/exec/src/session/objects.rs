@@ -13,8 +13,8 @@ use types::datum::Shape;
 use types::func::SessionFunction as F;
 use types::{Datum, FunctionRow, oids};
 
-use super::{int_at, oid_at, text, text_at};
 use crate::run::Run;
+use crate::session::args::{int_at, oid_at, text, text_at};
 use crate::{index_search, rights};
 
 /// Functions of this file.

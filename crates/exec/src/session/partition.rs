@@ -5,8 +5,8 @@ use catalog::{PartitionBound, Snapshot, Table};
 use types::func::SessionFunction as F;
 use types::{Datum, FunctionRow, oids};
 
-use super::{int_at, oid_at, text};
 use crate::run::Run;
+use crate::session::args::{int_at, oid_at, text};
 
 /// The value, if it is one of them.
 ///

@@ -7,8 +7,9 @@ use catalog::{AclItem, AclKind, Rights};
 use types::func::SessionFunction as F;
 use types::{Datum, oids};
 
-use super::{names, oid_at, text, text_at};
+use super::names;
 use crate::run::Run;
+use crate::session::args::{oid_at, text, text_at};
 
 /// Functions over rights.
 ///

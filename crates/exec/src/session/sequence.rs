@@ -1,7 +1,5 @@
 //! nextval, currval, lastval, setval, and what else asks for a sequence's value.
 
-use std::collections::HashMap;
-
 use base::{Csn, Result, bail, err};
 use catalog::Sequence;
 use catalog::acl::privilege;
@@ -12,58 +10,9 @@ use types::{Datum, oids};
 
 use super::definition::quote_identifier;
 use super::names::regclass_from_name;
-use super::{int_at, oid_at, text, text_at};
 use crate::run::Run;
-
-/// What a session knows of sequences: values that it took ahead (CACHE), and its last ones. One word
-/// for a session that uses none.
-#[derive(Default)]
-pub struct SessionSequences(Option<Box<Known>>);
-
-#[derive(Default)]
-struct Known {
-    by_oid: HashMap<u32, Last>,
-    /// The sequence that lastval() is about.
-    latest: Option<u32>,
-}
-
-/// What the session had of one sequence.
-struct Last {
-    /// The file that the values are of: ALTER SEQUENCE makes a new one.
-    rel: u32,
-    /// What currval() gives; None after a setval that is not called yet.
-    value: Option<i64>,
-    /// Values after this one that are the session's.
-    next: i64,
-    /// How many.
-    left: i64,
-}
-
-impl SessionSequences {
-    /// DISCARD SEQUENCES: also the values that were taken ahead, which nobody gets.
-    pub fn clear(&mut self) {
-        self.0 = None;
-    }
-
-    fn known(&mut self) -> &mut Known {
-        self.0.get_or_insert_with(Box::default)
-    }
-
-    /// A value that was taken ahead.
-    fn cached(&mut self, sequence: &Sequence) -> Option<i64> {
-        let known = self.0.as_mut()?;
-        let last = known.by_oid.get_mut(&sequence.oid)?;
-        if last.left == 0 || last.rel != sequence.rel {
-            return None;
-        }
-        let value = last.next;
-        last.left -= 1;
-        last.next = value.wrapping_add(sequence.increment);
-        last.value = Some(value);
-        known.latest = Some(sequence.oid);
-        Some(value)
-    }
-}
+use crate::session::args::{int_at, oid_at, text, text_at};
+use crate::session::sequence_values::Last;
 
 /// Functions over sequences.
 pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {

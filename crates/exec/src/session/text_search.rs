@@ -9,8 +9,8 @@ use textsearch::vector::TsVector;
 use types::func::SessionFunction as F;
 use types::{Datum, FunctionRow, Text, oids};
 
-use super::text_at;
 use crate::run::Run;
+use crate::session::args::text_at;
 use crate::spi;
 
 /// Functions of this file.

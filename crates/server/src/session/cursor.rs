@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 use base::{Result, err};
 use ecow::EcoString;
-use exec::context::{Execution, OpenCursor, Outcome, SessionCursor};
+use exec::context::{OpenCursor, Outcome, SessionCursor};
+use exec::execution::Execution;
 use exec::{ExecContext, RowSink};
 use sql::utility::FetchHow;
 use sql::{Statement, Utility};

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use base::faults::{self, Fault};
 use base::{Oid, Result, err};
 use catalog::Table;
-use exec::context::{self, Execution, Outcome};
+use exec::context::Outcome;
+use exec::execution::Execution;
 use exec::nested::table_size;
 use exec::{ExecContext, RowSink};
 use sched::clock;
@@ -281,8 +282,8 @@ impl SessionState {
         let described = self.out.get_mut().buffer.len();
         let snapshot = self.snapshot()?;
         let outcome = self.with_context(run, snapshot, |cx, sink| match &prepared.statement {
-            Statement::Query(_) => context::run(prepared, cx, sink),
-            _ => context::run_utility(prepared, cx, sink),
+            Statement::Query(_) => exec::run(prepared, cx, sink),
+            _ => exec::run_utility(prepared, cx, sink),
         });
         if let Err(error) = &outcome
             && prepared.has_failing_constant(error, &run.params, &self.settings.format)
@@ -481,7 +482,7 @@ impl SessionState {
         let snapshot = self.snapshot()?;
         let types = prepared.columns.iter().map(|c| c.ty).collect();
         let mut kept = CollectedRows { rows: Vec::new(), types };
-        self.with_context(&run, snapshot, |cx, _| context::run(prepared, cx, &mut kept))?;
+        self.with_context(&run, snapshot, |cx, _| exec::run(prepared, cx, &mut kept))?;
         Ok(kept.rows)
     }
 

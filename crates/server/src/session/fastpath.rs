@@ -4,7 +4,6 @@
 //! transaction, its plan found like any other's.
 
 use base::{Error, Oid, Result, err};
-use exec::context;
 use types::{Datum, io};
 use wire::extended::FunctionCall;
 use wire::response;
@@ -60,7 +59,7 @@ impl SessionState {
         let snapshot = self.snapshot()?;
         let column = prepared.columns.first().map_or(Oid::INVALID, |c| c.ty);
         let mut kept = CollectedRows { rows: Vec::new(), types: vec![column] };
-        self.with_context(&run, snapshot, |cx, _| context::run(&prepared, cx, &mut kept))?;
+        self.with_context(&run, snapshot, |cx, _| exec::run(&prepared, cx, &mut kept))?;
         self.end_command(&prepared, 1);
         let value = kept.rows.pop().and_then(|mut row| row.pop()).unwrap_or_default();
         let mut bytes = Vec::new();

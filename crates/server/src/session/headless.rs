@@ -21,7 +21,7 @@ use std::sync::Arc;
 use base::settings::{Value, setting};
 use base::{Error, Oid, Result, err};
 use catalog::OpenDatabase;
-use exec::context::{self, Outcome};
+use exec::context::Outcome;
 use sql::{Prepared, Statement, Utility};
 use txn::{LockMode, LockTag, LockWait};
 use types::Datum;
@@ -216,8 +216,8 @@ impl SessionState {
         let types: Vec<Oid> = prepared.columns.iter().map(|c| c.ty).collect();
         let mut kept = CollectedRows { rows: Vec::new(), types };
         let outcome = self.with_context(&run, snapshot, |cx, _| match &prepared.statement {
-            Statement::Query(_) => context::run(&prepared, cx, &mut kept),
-            _ => context::run_utility(&prepared, cx, &mut kept),
+            Statement::Query(_) => exec::run(&prepared, cx, &mut kept),
+            _ => exec::run_utility(&prepared, cx, &mut kept),
         })?;
         self.end_command(&prepared, 0);
         self.note_effect(&prepared);

@@ -46,11 +46,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use account::Account;
 use base::error::Severity;
 use base::settings::{live_int, setting};
 use base::{Error, Result, err};
 use catalog::{Attachment, CatalogTx, OpenDatabase, Snapshot};
+use portal::{Portals, PreparedStatement, Statements};
+use replication::Replication;
 use sched::{Interrupt, Lines, PriorityClass, Readiness, Source, SpinLock, TaskRef, clock};
+use settings::SessionSettings;
+use transaction::{Block, TransactionState};
 use txn::LockOwner;
 use wire::response::{self, TransactionStatus};
 
@@ -59,11 +64,6 @@ use crate::log;
 use crate::notify::Pending;
 use crate::registry::{self, Entry};
 use crate::server::{self, Server};
-use account::Account;
-use portal::{Portals, PreparedStatement, Statements};
-use replication::Replication;
-use settings::SessionSettings;
-use transaction::{Block, TransactionState};
 
 /// Where the conversation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +138,7 @@ pub struct SessionState {
     /// Checks that wait for the transaction's end.
     deferred: exec::Deferred,
     /// What it knows of functions.
-    routines: exec::routine::SessionRoutines,
+    routines: exec::compiled::SessionRoutines,
     /// Its open large objects.
     large_objects: exec::LargeObjects,
     account: Account,

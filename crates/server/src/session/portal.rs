@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base::{Oid, Result, err};
 use ecow::EcoString;
-use exec::context::Execution;
+use exec::execution::Execution;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use sched::Lines;

@@ -13,9 +13,11 @@ use sql::Plan;
 use sql::plan::Node;
 
 use super::super::grouping::hash_columns;
-use super::super::{build, wrong_node};
 use super::{Aggregate, start};
-use crate::parallel::{self, Counted, Pieces, Results, Shared};
+use crate::ops::measure::count;
+use crate::ops::operator::{build, wrong_node};
+use crate::ops::pieces::Pieces;
+use crate::parallel::{self, Counted, Results, Shared};
 use crate::run::Run;
 
 impl Aggregate {
@@ -25,7 +27,7 @@ impl Aggregate {
         let Node::Gather { input, workers } = &gather.node else { return Ok(()) };
         let Some(pieces) = self.input.pieces().cloned() else { return Ok(()) };
         let helpers = parallel::available(*workers, run);
-        super::super::count(gather, LAUNCHED, helpers.count() as u64, run);
+        count(gather, LAUNCHED, helpers.count() as u64, run);
         if helpers.count() == 0 {
             return Ok(());
         }
