@@ -289,7 +289,8 @@ impl References {
     /// Notes the keys of a row that have columns among those that an action set, to whatever value.
     fn assigned(&mut self, row: &[Datum], set: &[u16]) {
         let keys = self.outgoing.iter_mut();
-        keys.filter(|fk| fk.key.columns.iter().any(|n| set.contains(n))).for_each(|fk| fk.note(row));
+        keys.filter(|fk| fk.key.columns.iter().any(|n| set.contains(n)))
+            .for_each(|fk| fk.note(row));
     }
 
     /// Notes a changed row.
