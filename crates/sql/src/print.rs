@@ -523,7 +523,7 @@ impl Printer<'_, '_> {
     }
 
     /// A type's name, with its schema where the search path doesn't lead to it (in what is stored: always).
-    fn type_name(&self, ty: Oid, typmod: i32) -> String {
+    pub(crate) fn type_name(&self, ty: Oid, typmod: i32) -> String {
         match self.by_oid && types::user::is_user(ty) {
             true => self.naming().type_name(&[], ty.0).unwrap_or_else(|| "???".to_owned()),
             false => format_type(ty, typmod),

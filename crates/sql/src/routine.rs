@@ -138,7 +138,7 @@ pub fn columns(catalog: &Snapshot, function: &Function) -> Vec<(String, Oid)> {
 /// What a type of a function's signature is in a call with inputs of these types.
 pub fn real_type(function: &Function, types: &[Oid], ty: Oid) -> Oid {
     let given = function.inputs().map(|a| Oid(a.ty)).zip(types.iter().copied());
-    crate::bind::function::real_in_call(ty, given)
+    crate::bind::polymorphic::real_in_call(ty, given)
 }
 
 /// A body that can be run.

@@ -9,6 +9,7 @@
 pub(crate) mod actions;
 pub mod body;
 mod calls;
+mod functions;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -542,42 +543,9 @@ impl<'p, 'b> Printer<'p, 'b> {
                 ));
                 Ok(())
             }
-            Some(NodeEnum::RangeFunction(f)) => {
-                let call = self.record.exprs.get(&(function_address(f), Part::Call));
-                let Some([call]) = call.map(Vec::as_slice) else {
-                    return Err(Error::unsupported("a view with this function in FROM"));
-                };
-                if f.lateral {
-                    out.push("LATERAL ");
-                }
-                let text = self.expr(call, out.indent);
-                out.push(&text);
-                if f.ordinality {
-                    out.push(" WITH ORDINALITY");
-                }
-                let own = self.function_alias(call);
-                let name = f.alias.as_ref().map_or(own.as_str(), |a| &a.aliasname);
-                let shown = quote_ident(&self.refname(name));
-                let columns = Self::columns_of_alias(f.alias.as_ref());
-                let columns = if columns.is_empty() && !f.ordinality {
-                    format!("({})", quote_ident(name))
-                } else if columns.is_empty() {
-                    format!("({}, ordinality)", quote_ident(name))
-                } else {
-                    columns
-                };
-                out.push(&format!(" {shown}{columns}"));
-                Ok(())
-            }
+            Some(NodeEnum::RangeFunction(f)) => self.range_function(f, out),
             Some(NodeEnum::JoinExpr(join)) => self.join(join, out),
             _ => Err(Error::unsupported("a view with this FROM item")),
-        }
-    }
-
-    fn function_alias(&self, call: &Expr) -> String {
-        match call {
-            Expr::Call { function, .. } => function.name.to_owned(),
-            _ => String::new(),
         }
     }
 
@@ -943,6 +911,12 @@ impl<'p, 'b> Printer<'p, 'b> {
         self.printer(&names, indent).print(e)
     }
 
+    /// A type's name.
+    fn type_text(&self, ty: base::Oid, typmod: i32) -> String {
+        let names = Here { printer: self, indent: 0 };
+        self.printer(&names, 0).type_name(ty, typmod)
+    }
+
     fn printer<'n>(&'n self, names: &'n Here<'n, 'p, 'b>, indent: i32) -> print::Printer<'n, 'b> {
         print::Printer {
             binder: self.binder,
@@ -1009,10 +983,6 @@ fn relation_schema(relation: &catalog::snapshot::Relation) -> u32 {
         Index(i) => i.schema,
         Sequence(s) => s.schema,
     }
-}
-
-fn function_address(f: &pb::RangeFunction) -> usize {
-    address(f)
 }
 
 /// A set operation that is part of another one.

@@ -270,7 +270,7 @@ fn with_defaults<'f>(
     function: &'f catalog::Function,
     run: &mut Run<'_, '_>,
 ) -> Result<std::borrow::Cow<'f, catalog::Function>> {
-    if function.uses.is_empty() {
+    if function.args.iter().all(|a| a.default.is_none()) {
         return Ok(std::borrow::Cow::Borrowed(function));
     }
     let mut shown = catalog::Function::clone(function);

@@ -558,7 +558,7 @@ impl Binder<'_> {
                 return ty;
             }
             let pairs = args.iter().copied().zip(inputs.iter().copied());
-            super::function::real_in_call(ty, pairs)
+            super::polymorphic::real_in_call(ty, pairs)
         };
         let reals: Vec<Oid> = args.iter().map(|ty| real(*ty)).collect();
         let fits = inputs

@@ -393,17 +393,24 @@ impl Binder<'_> {
         lateral_ok: bool,
         f: &pb::RangeFunction,
     ) -> Result<FromItem> {
-        if let Some(several) = several_arrays(f) {
-            return self.rows_from(scope, left, lateral_ok, &several);
+        let functions = each_function(f);
+        if functions.len() != 1 {
+            return self.rows_from(scope, left, lateral_ok, f, &functions);
         }
-        if f.functions.len() != 1 {
-            return self.rows_from(scope, left, lateral_ok, f);
-        }
-        let node = ast::list(&f.functions[0]).first().and_then(|n| n.node.as_ref());
+        let parts = ast::list(&f.functions[0]);
+        let node = parts.first().and_then(|n| n.node.as_ref());
+        // Inside of ROWS FROM the list stands with the function.
+        let definitions = match f.coldeflist.as_slice() {
+            [] => parts.get(1).map(ast::list).unwrap_or_default(),
+            own => own,
+        };
         let Some(node) = node else { return Err(base::Error::unsupported("this FROM item")) };
         let around = lateral_scope(scope, left, lateral_ok);
         around.place.set(Place::From);
         if let Some(range) = function_table(node, f) {
+            if let Some(first) = definitions.first() {
+                return Err(redundant("a function with OUT parameters", self.at_definition(first)));
+            }
             let item = self.range_var(&range)?;
             if let NodeEnum::FuncCall(call) = node {
                 self.need_call_instead(&super::select::column_name(node), call.args.len());
@@ -418,12 +425,11 @@ impl Binder<'_> {
         self.keep_call = false;
         let call = call?;
         let mut call = self.resolve_unknown(call)?;
-        let location = ast::location(node);
         self.note(f, Part::Call, std::slice::from_ref(&call));
+        let location = ast::location(node);
         let function_name = super::select::column_name(node);
         let alias = f.alias.as_ref().map_or(function_name.as_str(), |a| &a.aliasname).to_owned();
-        let (columns, scalar) =
-            self.function_columns(&mut call, &f.coldeflist, &alias, location)?;
+        let (columns, scalar) = self.function_columns(&mut call, definitions, &alias, location)?;
         let mut names: Vec<String> = columns.iter().map(|c| c.0.to_string()).collect();
         let mut cols = Vec::with_capacity(columns.len() + 1);
         for (name, ty) in &columns {
@@ -460,12 +466,19 @@ impl Binder<'_> {
         let listed = self.column_definitions(definitions)?;
         let mut columns = record_columns(call);
         if !listed.is_empty() {
-            if call.ty() != RECORD || !columns.is_empty() {
+            let at = definitions.first().map_or(0, |first| self.at_definition(first));
+            if call.ty() != RECORD && types::user::shape(call.ty()).is_some() {
+                return Err(redundant("a function returning a named composite type", at));
+            }
+            if call.ty() == RECORD && !columns.is_empty() {
+                return Err(redundant("a function with OUT parameters", at));
+            }
+            if call.ty() != RECORD {
                 return Err(err!(
                     SYNTAX_ERROR,
                     "a column definition list is only allowed for functions returning \"record\""
                 )
-                .at(self.at(location)));
+                .at(at));
             }
             add_row_template(call, &listed);
             columns = listed;
@@ -483,6 +496,13 @@ impl Binder<'_> {
             .at(self.at(location)));
         }
         Ok((columns, scalar))
+    }
+
+    fn at_definition(&self, node: &pb::Node) -> u32 {
+        match &node.node {
+            Some(NodeEnum::ColumnDef(c)) => self.at(c.location),
+            _ => 0,
+        }
     }
 
     /// `AS t (a int, b text)`.
@@ -504,14 +524,16 @@ impl Binder<'_> {
         left: &[NsItem],
         lateral_ok: bool,
         f: &pb::RangeFunction,
+        functions: &[pb::Node],
     ) -> Result<FromItem> {
         let around = lateral_scope(scope, left, lateral_ok);
         around.place.set(Place::From);
-        let mut calls = Vec::with_capacity(f.functions.len());
-        let mut names = Vec::with_capacity(f.functions.len() + 1);
-        let mut cols = Vec::with_capacity(f.functions.len() + 1);
+        let mut calls = Vec::with_capacity(functions.len());
+        let mut written = Vec::with_capacity(functions.len());
+        let mut names = Vec::with_capacity(functions.len() + 1);
+        let mut cols = Vec::with_capacity(functions.len() + 1);
         let mut first = None;
-        for item in &f.functions {
+        for item in functions {
             let parts = ast::list(item);
             let Some(node) = parts.first().and_then(|n| n.node.as_ref()) else { continue };
             self.keep_call = true;
@@ -519,6 +541,7 @@ impl Binder<'_> {
             self.keep_call = false;
             let call = call?;
             let mut call = self.resolve_unknown(call)?;
+            written.push(call.clone());
             let definitions = parts.get(1).map(ast::list).unwrap_or_default();
             let name = super::select::column_name(node);
             let location = ast::location(node);
@@ -534,6 +557,7 @@ impl Binder<'_> {
             names.push("ordinality".to_owned());
             cols.push(self.new_var("ordinality", INT8, -1)?);
         }
+        self.note(f, Part::Call, &written);
         let alias = f.alias.as_ref().map(|a| a.aliasname.as_str());
         let alias = alias.map(str::to_owned).or(first);
         let mut item = self.plain_item(alias.as_deref(), &names, &cols);
@@ -849,27 +873,34 @@ fn function_by_pid(node: &NodeEnum, f: &pb::RangeFunction) -> Option<pb::RangeSu
     })
 }
 
-/// `unnest(a, b, …)` as ROWS FROM (unnest(a), unnest(b), …).
-fn several_arrays(f: &pb::RangeFunction) -> Option<pb::RangeFunction> {
-    let [item] = f.functions.as_slice() else { return None };
-    let parts = ast::list(item);
-    let Some(NodeEnum::FuncCall(call)) = parts.first().and_then(|n| n.node.as_ref()) else {
-        return None;
-    };
-    let is_unnest = ast::strings(&call.funcname).last().copied() == Some("unnest");
-    if !is_unnest || call.args.len() < 2 {
-        return None;
+/// The functions of a FROM item, `unnest(a, b, …)` as `unnest(a), unnest(b), …`.
+pub(crate) fn each_function(f: &pb::RangeFunction) -> Vec<pb::Node> {
+    let node = |node: NodeEnum| pb::Node { node: Some(node) };
+    let mut out = Vec::with_capacity(f.functions.len());
+    for item in &f.functions {
+        let parts = ast::list(item);
+        let listed = parts.get(1).is_some_and(|list| !ast::list(list).is_empty());
+        match parts.first().and_then(|n| n.node.as_ref()) {
+            Some(NodeEnum::FuncCall(call))
+                if ast::strings(&call.funcname) == ["unnest"] && call.args.len() > 1 && !listed =>
+            {
+                for arg in &call.args {
+                    let mut single = call.clone();
+                    single.args = vec![arg.clone()];
+                    let none = node(NodeEnum::List(pb::List { items: Vec::new() }));
+                    let items = vec![node(NodeEnum::FuncCall(single)), none];
+                    out.push(node(NodeEnum::List(pb::List { items })));
+                }
+            }
+            _ => out.push(item.clone()),
+        }
     }
-    let one = |arg: &pb::Node| {
-        let mut single = call.clone();
-        single.args = vec![arg.clone()];
-        let call = pb::Node { node: Some(NodeEnum::FuncCall(single)) };
-        let none = pb::Node { node: Some(NodeEnum::List(pb::List { items: Vec::new() })) };
-        pb::Node { node: Some(NodeEnum::List(pb::List { items: vec![call, none] })) }
-    };
-    let mut out = f.clone();
-    out.functions = call.args.iter().map(one).collect();
-    Some(out)
+    out
+}
+
+/// `42601` for a column definition list where the columns are known.
+fn redundant(of: &str, position: u32) -> base::Error {
+    err!(SYNTAX_ERROR, "a column definition list is redundant for {of}").at(position)
 }
 
 /// Names and types of the columns of a row value over these columns; None where they are not known, or
@@ -902,7 +933,7 @@ pub fn record_columns(call: &Expr) -> Vec<(types::Text, base::Oid)> {
     let Expr::Call { function, args, .. } = call else { return Vec::new() };
     let real = |ty: base::Oid| {
         let given = function.args.iter().copied().zip(args.iter().map(Expr::ty));
-        super::function::real_in_call(ty, given)
+        super::polymorphic::real_in_call(ty, given)
     };
     match args.last() {
         // The row that a column definition list asks for.

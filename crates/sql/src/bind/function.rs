@@ -9,10 +9,7 @@ use types::oids::*;
 use crate::expr::Expr;
 use crate::window::{WINDOW_FUNCTIONS, WindowRow};
 
-use super::coerce::{
-    ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY, ANYENUM, ANYNONARRAY, array_of,
-    base_of, element_of, is_polymorphic, pathway,
-};
+use super::coerce::{ANYENUM, array_of, base_of, element_of, pathway};
 use super::overload::{Candidate, Choice, choose};
 use super::{Binder, Scope, ast};
 
@@ -32,6 +29,8 @@ pub(crate) enum Callee {
     Window(&'static WindowRow),
     /// An aggregate that a user made.
     OwnAggregate(&'static FunctionRow),
+    /// Several functions of one schema that differ in their defaults only.
+    Several,
 }
 
 /// `||` of a text and anything, `concat`, `concat_ws`, `format`, `quote_literal` and `quote_nullable`.
@@ -171,7 +170,7 @@ impl Binder<'_> {
             return self.window_call(scope, call, over, callee, args);
         }
         match callee {
-            None => self.function_as_cast(name, args, position),
+            None | Some(Callee::Several) => self.function_as_cast(name, args, position),
             Some(Callee::Window(row)) => {
                 Err(err!(WRONG_OBJECT_TYPE, "window function {} requires an OVER clause", row.name)
                     .at(position))
@@ -417,8 +416,8 @@ impl Binder<'_> {
             {
                 Err(self.missing_function(&call_text(name, &inputs, named), position))
             }
-            Choice::One(callee) => Ok(Some(callee)),
-            Choice::Ambiguous => Err(err!(
+            Choice::One(callee) if !matches!(callee, Callee::Several) => Ok(Some(callee)),
+            Choice::Ambiguous | Choice::One(_) => Err(err!(
                 AMBIGUOUS_FUNCTION,
                 "function {} is not unique",
                 call_text(name, &inputs, named)
@@ -484,7 +483,7 @@ impl Binder<'_> {
         position: u32,
     ) -> Result<(Vec<Expr>, Oid)> {
         let inputs: Vec<Oid> = args.iter().map(Expr::ty).collect();
-        let (targets, result) = resolve_polymorphic(signature, &inputs, position)?;
+        let (targets, result) = super::polymorphic::resolve(signature, &inputs, position)?;
         let mut out = Vec::with_capacity(args.len());
         for (arg, target) in args.into_iter().zip(&targets) {
             let from = arg.ty();
@@ -523,143 +522,6 @@ fn call_text(name: &str, inputs: &[Oid], named: &[&str]) -> String {
     };
     let types: Vec<String> = inputs.iter().enumerate().map(argument).collect();
     format!("{name}({})", types.join(", "))
-}
-
-/// The type that a placeholder's family has in common: an array's element, a range's bounds.
-pub(crate) fn element_behind(placeholder: Oid, input: Oid) -> Oid {
-    match placeholder {
-        ANYARRAY | ANYCOMPATIBLEARRAY => element_of(input),
-        ANYRANGE | ANYCOMPATIBLERANGE => types::range::subtype(input).unwrap_or(input),
-        ANYMULTIRANGE | ANYCOMPATIBLEMULTIRANGE => {
-            types::range::range_of(input).and_then(types::range::subtype).unwrap_or(input)
-        }
-        _ => input,
-    }
-}
-
-/// What a placeholder stands for where its family has this type in common.
-fn real_type(ty: Oid, element: Oid) -> Oid {
-    match ty {
-        ANYARRAY | ANYCOMPATIBLEARRAY => array_of(element),
-        ANYRANGE | ANYCOMPATIBLERANGE => types::range::over(element).unwrap_or(ty),
-        ANYMULTIRANGE | ANYCOMPATIBLEMULTIRANGE => {
-            types::range::over(element).and_then(types::range::multirange_of).unwrap_or(ty)
-        }
-        ANYELEMENT | ANYCOMPATIBLE | ANYCOMPATIBLENONARRAY | ANYNONARRAY | ANYENUM => element,
-        other => other,
-    }
-}
-
-/// The same where the range type is known: several can be over one type.
-fn real_type_of(ty: Oid, element: Oid, range: Option<Oid>) -> Oid {
-    match (ty, range) {
-        (ANYRANGE | ANYCOMPATIBLERANGE, Some(range)) => range,
-        (ANYMULTIRANGE | ANYCOMPATIBLEMULTIRANGE, Some(range)) => {
-            types::range::multirange_of(range).unwrap_or(ty)
-        }
-        _ => real_type(ty, element),
-    }
-}
-
-/// Whether a placeholder is of the family of `anycompatible`.
-pub(crate) fn is_compatible(ty: Oid) -> bool {
-    matches!(
-        ty,
-        ANYCOMPATIBLE
-            | ANYCOMPATIBLEARRAY
-            | ANYCOMPATIBLENONARRAY
-            | ANYCOMPATIBLERANGE
-            | ANYCOMPATIBLEMULTIRANGE
-    )
-}
-
-/// What a placeholder stands for in a call with arguments of these types.
-pub(crate) fn real_in_call(ty: Oid, arguments: impl Iterator<Item = (Oid, Oid)>) -> Oid {
-    if !is_polymorphic(ty) {
-        return ty;
-    }
-    let mut family = arguments.filter(|(declared, _)| {
-        is_polymorphic(*declared) && is_compatible(*declared) == is_compatible(ty)
-    });
-    let known: Vec<(Oid, Oid)> = family.by_ref().collect();
-    let range = known.iter().find_map(|(declared, given)| match *declared {
-        ANYRANGE | ANYCOMPATIBLERANGE => types::range::subtype(*given).map(|_| *given),
-        ANYMULTIRANGE | ANYCOMPATIBLEMULTIRANGE => types::range::range_of(*given),
-        _ => None,
-    });
-    match known.first() {
-        Some((declared, given)) => real_type_of(ty, element_behind(*declared, *given), range),
-        None => ty,
-    }
-}
-
-/// Real types for the placeholders of a signature.
-fn resolve_polymorphic(
-    signature: &Signature<'_>,
-    inputs: &[Oid],
-    position: u32,
-) -> Result<(Vec<Oid>, Oid)> {
-    let declared = signature.declared;
-    if !declared.iter().any(|t| is_polymorphic(*t)) {
-        return Ok((declared.to_vec(), signature.result));
-    }
-    let mut element = Oid::INVALID;
-    for (want, got) in declared.iter().zip(inputs) {
-        let candidate = match *want {
-            _ if *got == UNKNOWN => continue,
-            t if is_polymorphic(t) => element_behind(t, *got),
-            _ => continue,
-        };
-        if element == Oid::INVALID || element == candidate {
-            element = candidate;
-        } else if matches!(*want, ANYCOMPATIBLE | ANYCOMPATIBLENONARRAY | ANYCOMPATIBLEARRAY) {
-            if super::coerce::can_coerce_implicitly(element, candidate) {
-                element = candidate;
-            }
-        } else {
-            return Err(err!(
-                DATATYPE_MISMATCH,
-                "arguments declared \"{}\" are not all alike",
-                if *want == ANYARRAY { "anyarray" } else { "anyelement" }
-            )
-            .detail(format!(
-                "{} versus {}",
-                types::io::format_type(element, -1),
-                types::io::format_type(candidate, -1)
-            ))
-            .at(position));
-        }
-    }
-    if element == Oid::INVALID {
-        if declared.iter().any(|t| matches!(*t, ANYCOMPATIBLE | ANYCOMPATIBLEARRAY)) {
-            element = TEXT;
-        } else {
-            return Err(err!(
-                DATATYPE_MISMATCH,
-                "could not determine polymorphic type because input has type unknown"
-            )
-            .at(position));
-        }
-    }
-    let range = declared.iter().zip(inputs).find_map(|(want, got)| match *want {
-        ANYRANGE | ANYCOMPATIBLERANGE => types::range::subtype(*got).map(|_| *got),
-        ANYMULTIRANGE | ANYCOMPATIBLEMULTIRANGE => types::range::range_of(*got),
-        _ => None,
-    });
-    let real = |ty: Oid| real_type_of(ty, element, range);
-    let targets = declared
-        .iter()
-        .zip(inputs)
-        .map(|(ty, input)| {
-            // Vectors of the catalog are arrays and stay what they are.
-            if matches!(*ty, ANYARRAY | ANYCOMPATIBLEARRAY) && element_of(*input) == element {
-                *input
-            } else {
-                real(*ty)
-            }
-        })
-        .collect();
-    Ok((targets, real(signature.result)))
 }
 
 /// Whether PostgreSQL has functions with this name, and none of them runs here.

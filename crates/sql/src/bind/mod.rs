@@ -53,6 +53,7 @@ pub(crate) mod overload;
 mod own_aggregate;
 pub(crate) mod partition;
 pub(crate) mod policy;
+pub(crate) mod polymorphic;
 pub(crate) mod qualify;
 pub(crate) mod record;
 pub(crate) mod rights;

@@ -3,12 +3,10 @@
 
 use base::Oid;
 use types::TypeIo;
-use types::oids::{ANYCOMPATIBLEMULTIRANGE, ANYCOMPATIBLERANGE, UNKNOWN};
+use types::oids::UNKNOWN;
 
-use super::coerce::{
-    ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY, base_of, can_coerce_implicitly,
-    is_polymorphic,
-};
+use super::coerce::{base_of, can_coerce_implicitly};
+use super::polymorphic::is_consistent;
 
 /// One candidate: its argument types (as many as the call has) and which one it is.
 #[derive(Clone, Debug)]
@@ -65,33 +63,6 @@ pub(crate) fn choose<T: Clone>(inputs: &[Oid], all: Vec<Candidate<T>>) -> Choice
         [one] => Choice::One(one.item.clone()),
         _ => Choice::Ambiguous,
     }
-}
-
-/// Whether the placeholders of a signature can all stand for one type with these inputs.
-fn is_consistent(inputs: &[Oid], args: &[Oid]) -> bool {
-    let (mut exact, mut loose) = (None, None);
-    for (input, arg) in inputs.iter().zip(args) {
-        if *input == UNKNOWN || !is_polymorphic(*arg) {
-            continue;
-        }
-        let ty = super::function::element_behind(*arg, *input);
-        let family = matches!(
-            *arg,
-            ANYCOMPATIBLE
-                | ANYCOMPATIBLEARRAY
-                | ANYCOMPATIBLENONARRAY
-                | ANYCOMPATIBLERANGE
-                | ANYCOMPATIBLEMULTIRANGE
-        );
-        let known = if family { &mut loose } else { &mut exact };
-        match *known {
-            None => *known = Some(ty),
-            Some(other) if other == ty => {}
-            Some(other) if family && category(other) == category(ty) => {}
-            Some(_) => return false,
-        }
-    }
-    true
 }
 
 /// Keeps the candidates with the highest score.

@@ -15,7 +15,8 @@ use types::oids::*;
 use crate::expr::{AggCall, Expr, OwnAggregate, OwnSteps, SortKey};
 
 use super::coerce::is_polymorphic;
-use super::function::{Signature, real_in_call};
+use super::function::Signature;
+use super::polymorphic::real_in_call;
 use super::{Binder, Scope};
 
 impl Binder<'_> {

@@ -3,7 +3,7 @@
 use base::{Oid, Result, err};
 use catalog::{Function, FunctionArg, Table};
 use pg_query::{NodeEnum, protobuf as pb};
-use types::func::FunctionRow;
+use types::func::{CastContext, FunctionRow};
 use types::oids::*;
 
 use crate::expr::Expr;
@@ -107,8 +107,17 @@ impl Binder<'_> {
                     None => Callee::Function(row),
                 };
                 let packed = |row: &FunctionRow| row.variadic && !spread && names.is_empty();
+                let beside = |other: &FunctionRow| {
+                    catalog.function(other.oid.0).is_some_and(|f| f.schema == schema)
+                };
                 match known.iter_mut().find(|c| c.args == args) {
                     None => known.push(Candidate { args, item: own }),
+                    Some(candidate)
+                        if matches!(candidate.item, Callee::Function(other)
+                            if packed(other) == packed(row) && beside(other)) =>
+                    {
+                        candidate.item = Callee::Several;
+                    }
                     // One that takes the arguments as they are comes before one that packs them up.
                     Some(Candidate { item: Callee::Function(other), .. })
                         if packed(other) && !packed(row) =>
@@ -175,7 +184,13 @@ impl Binder<'_> {
                     let node = parse_expr(default)?;
                     let scope = Scope::new(None);
                     let expr = self.without_variables(|b| b.holding(|b| b.expr(&scope, &node)));
-                    expr.map_err(|e| self.near(e))?
+                    let expr = expr.map_err(|e| self.near(e))?;
+                    let ty = Oid(parameter.ty);
+                    let wanted = if is_polymorphic(ty) { expr.ty() } else { ty };
+                    match self.coerce(expr.clone(), wanted, CastContext::Assignment, 0)? {
+                        Some(expr) => expr,
+                        None => expr,
+                    }
                 }
             });
         }
@@ -789,11 +804,11 @@ pub(crate) fn check_deducible_as(function: &Function, ty: Oid, message: &str) ->
     let range = |ty: Oid| {
         matches!(ty, ANYRANGE | ANYMULTIRANGE | ANYCOMPATIBLERANGE | ANYCOMPATIBLEMULTIRANGE)
     };
-    let compatible = super::function::is_compatible(ty);
+    let compatible = super::polymorphic::is_compatible(ty);
     let says = |a: &FunctionArg| {
         let input = Oid(a.ty);
         is_polymorphic(input)
-            && super::function::is_compatible(input) == compatible
+            && super::polymorphic::is_compatible(input) == compatible
             && (!range(ty) || range(input))
     };
     if function.inputs().any(says) {

@@ -80,7 +80,7 @@ impl Binder<'_> {
         }
         let mut passed: Vec<Expr> = Vec::new();
         let (function, args, ty) = match callee {
-            Callee::Function(_) => {
+            Callee::Function(_) | Callee::Several => {
                 return Err(err!(
                     WRONG_OBJECT_TYPE,
                     "OVER specified, but {name} is not a window function nor an aggregate function"
