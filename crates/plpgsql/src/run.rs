@@ -985,10 +985,21 @@ impl Frame<'_> {
                 let text = self.command(*code, cx)?;
                 let params = self.using(using, cx)?;
                 let types: Vec<base::Oid> = params.iter().map(|p| p.1).collect();
-                let prepared = self.prepare_text(&text, &types, cx)?;
+                let mut prepared = self.prepare_text(&text, &types, cx)?;
+                let mut params: Vec<Datum> = params.into_iter().map(|p| p.0).collect();
+                // EXPLAIN and SHOW give all their lines at once; what is begun is a query of these.
+                if let (Statement::Utility(_), [column]) =
+                    (&prepared.statement, prepared.columns.as_slice())
+                {
+                    let (rows, _) = self.rows_of(&prepared, Some(&params), usize::MAX, cx)?;
+                    let lines = rows.into_iter().filter_map(|row| row.into_iter().next());
+                    params = vec![Datum::array(types::oids::TEXT, lines.collect())];
+                    let name = exec::session::quote_identifier(&column.name);
+                    let text = format!("SELECT pg_catalog.unnest($1) AS {name}");
+                    prepared = self.prepare_text(&text, &[LINES], cx)?;
+                }
                 let columns =
                     prepared.columns.iter().map(|c| (Text::from(c.name.as_str()), c.ty)).collect();
-                let params = params.into_iter().map(|p| p.0).collect();
                 (prepared, Arc::new(Shape { ty: RECORD, columns }), params, text)
             }
             Source::Cursor(..) => return Err(Error::internal("a cursor is opened elsewhere")),
@@ -1014,6 +1025,9 @@ impl Frame<'_> {
         Ok(Started { prepared, shape, execution: Box::new(execution), snapshot, pin, text, tables })
     }
 }
+
+/// An array of text.
+const LINES: base::Oid = base::Oid(1009);
 
 /// A query that has begun.
 pub struct Started {

@@ -88,11 +88,6 @@ impl Planner<'_> {
         Ok(PhysicalPlan { plan: Plan { node, estimate }, cols, order })
     }
 
-    /// How many different rows of these values there are.
-    fn distinct_rows(&self, exprs: &[Expr], rows: f64) -> f64 {
-        exprs.iter().map(|e| self.distinct_values(e, rows)).product()
-    }
-
     /// The rows to group, in the cheapest way. `required`: of the groups, in terms of the input's columns.
     fn grouped(
         &mut self,

@@ -27,8 +27,10 @@ pub(crate) mod change;
 pub(crate) mod children;
 pub(crate) mod cols;
 pub(crate) mod cost;
-pub(crate) mod graph;
+pub(crate) mod extended;
+mod graph;
 pub(crate) mod group;
+mod groups;
 pub(crate) mod index;
 pub(crate) mod join;
 pub(crate) mod leaf;
@@ -110,6 +112,10 @@ pub(crate) struct Planner<'a> {
     pub depth: usize,
     /// Statistics of columns, by table and number.
     pub read_stats: RefCell<HashMap<(u32, u16), Option<Rc<selectivity::ReadStats>>>>,
+    /// Above 0 while shares are found by statistics of single columns alone.
+    pub alone: std::cell::Cell<u32>,
+    /// Extended statistics of tables.
+    pub extended: RefCell<HashMap<u32, Option<Rc<extended::Extended>>>>,
     /// Share of the values of a column that conditions about it alone leave, where that isn't all.
     pub narrowed: RefCell<HashMap<Col, f64>>,
     /// Conditions that follow from those on columns which joins equate with theirs.
@@ -143,6 +149,8 @@ impl<'a> Planner<'a> {
             known: Vec::new(),
             depth: 0,
             read_stats: RefCell::default(),
+            alone: std::cell::Cell::default(),
+            extended: RefCell::default(),
             narrowed: RefCell::default(),
             implied: RefCell::default(),
             bound: RefCell::default(),

@@ -19,7 +19,7 @@ use super::cols::Cols;
 const DEFAULT_EQUAL: f64 = 0.005;
 const DEFAULT_RANGE: f64 = 0.333_333_333_333_333_3;
 const DEFAULT_BOTH: f64 = 0.005;
-const DEFAULT_DISTINCT: f64 = 200.0;
+pub(crate) const DEFAULT_DISTINCT: f64 = 200.0;
 
 /// A column's statistics, read from their texts.
 pub(crate) struct ReadStats {
@@ -118,10 +118,26 @@ impl Range {
 impl Planner<'_> {
     /// Share of a table's rows that a list of conditions keeps. Two bounds on one column are one range.
     pub fn selectivity(&self, table: Option<&TableRel>, conditions: &[Expr]) -> f64 {
+        let extended = table.and_then(|t| self.extended_share(t, conditions, false));
+        let Some((share, used)) = extended else { return self.share(table, conditions) };
+        let rest = conditions.iter().enumerate().filter(|(at, _)| !used.contains(at));
+        let rest: Vec<Expr> = rest.map(|(_, e)| e.clone()).collect();
+        (share * self.share(table, &rest)).clamp(0.0, 1.0)
+    }
+
+    /// The same by statistics of single columns alone.
+    pub fn by_columns(&self, table: &TableRel, conditions: &[Expr]) -> f64 {
+        self.alone.set(self.alone.get() + 1);
+        let share = self.share(Some(table), conditions);
+        self.alone.set(self.alone.get() - 1);
+        share
+    }
+
+    fn share(&self, table: Option<&TableRel>, conditions: &[Expr]) -> f64 {
         let mut share = 1.0;
         let mut ranges: Vec<Range> = Vec::new();
         for condition in conditions {
-            let comparison = table.and_then(|t| as_comparison(condition, t));
+            let comparison = table.and_then(|t| self.comparison(condition, t));
             let of_table = |col| table.is_some_and(|t| t.column(col).is_some());
             let bound =
                 comparison.filter(|c| c.op != "=" && !Cols::of(c.value).iter().any(of_table));
@@ -146,9 +162,17 @@ impl Planner<'_> {
         match e {
             Expr::Const(Datum::Bool(true), _) => 1.0,
             Expr::Const(..) => 0.0,
+            Expr::And(items) if self.alone.get() > 0 => self.share(table, items),
             Expr::And(items) => self.selectivity(table, items),
             Expr::Or(items) => {
-                1.0 - items.iter().map(|i| 1.0 - self.one(table, i)).product::<f64>()
+                let extended = match table.filter(|_| self.alone.get() == 0) {
+                    Some(table) => self.extended_share(table, items, true),
+                    None => None,
+                };
+                let (share, used) = extended.unwrap_or_default();
+                let rest = items.iter().enumerate().filter(|(at, _)| !used.contains(at));
+                let none: f64 = rest.map(|(_, i)| 1.0 - self.one(table, i)).product();
+                1.0 - none * (1.0 - share)
             }
             Expr::Not(inner) => 1.0 - self.one(table, inner),
             Expr::IsNull { arg, negated } => {
@@ -158,13 +182,19 @@ impl Planner<'_> {
             Expr::Column(_, BOOL) => 0.5,
             Expr::ArrayOp { function, left, array, all } => {
                 let of_one = |item: Option<&Expr>| self.equal_share(table, left, item);
-                let any = match array {
-                    _ if array_length(array) > 100.0 => of_one(None) * array_length(array),
-                    array => match &**array {
-                        Expr::Array { items, .. } => items.iter().map(|i| of_one(Some(i))).sum(),
-                        Expr::Const(Datum::Array(a), _) => {
-                            let one = |d: &Datum| Expr::Const(d.clone(), a.element);
-                            a.items.iter().map(|d| of_one(Some(&one(d)))).sum()
+                let any = match self.array_items(array) {
+                    Some(items) if items.len() <= 100 => {
+                        let ty = types::TypeIo::get(array.ty()).map_or(left.ty(), |t| t.element);
+                        let one = |d: &Datum| match d.is_null() {
+                            true => 0.0,
+                            false => of_one(Some(&Expr::Const(d.clone(), ty))),
+                        };
+                        items.iter().map(one).sum()
+                    }
+                    Some(items) => of_one(None) * items.len() as f64,
+                    None => match &**array {
+                        Expr::Array { items, .. } if items.len() <= 100 => {
+                            items.iter().map(|i| of_one(Some(i))).sum()
                         }
                         array => of_one(None) * array_length(array),
                     },
@@ -173,11 +203,11 @@ impl Planner<'_> {
                 match (all, walk::is_equality(function), walk::is_operator(function, "<>")) {
                     (false, true, _) => any,
                     (true, _, true) => 1.0 - any,
-                    _ => 0.5,
+                    _ => self.array_share(table, function, (left, array), *all).unwrap_or(0.5),
                 }
             }
             Expr::Call { .. } | Expr::RowCompare { .. } => {
-                match table.and_then(|t| as_comparison(e, t)) {
+                match table.and_then(|t| self.comparison(e, t)) {
                     Some(c) if c.op == "=" => self.equal_share(table, c.column, Some(c.value)),
                     Some(c) => self.histogram_share(table, &c).unwrap_or(DEFAULT_RANGE),
                     None => match self.pattern_share(table, e) {
@@ -189,6 +219,52 @@ impl Planner<'_> {
             Expr::Subquery(_) => 0.5,
             _ => 0.5,
         }
+    }
+
+    /// A condition as a comparison of a column, or of an expression that statistics are about.
+    fn comparison<'e>(&self, e: &'e Expr, table: &TableRel) -> Option<Comparison<'e>> {
+        if let Some(found) = as_comparison(e, table) {
+            return Some(found);
+        }
+        let Expr::Call { function, args, .. } = e else { return None };
+        let [left, right] = &**args else { return None };
+        let op = comparison_name(function)?;
+        let known = |e: &Expr| {
+            !matches!(e, Expr::Column(..) | Expr::Const(..) | Expr::Param(..))
+                && self.expression_stats(table, e).is_some()
+        };
+        if known(left) {
+            return Some(Comparison { op, column: left, value: right });
+        }
+        known(right).then(|| Comparison { op: flipped(op), column: right, value: left })
+    }
+
+    /// Share of rows for which a comparison holds with one item (or all) of an array, as if the items' rows had
+    /// nothing to do with each other.
+    fn array_share(
+        &self,
+        table: Option<&TableRel>,
+        function: &types::func::FunctionRow,
+        (left, array): (&Expr, &Expr),
+        all: bool,
+    ) -> Option<f64> {
+        let op = comparison_name(function)?;
+        let element = types::TypeIo::get(array.ty())?.element;
+        let mut share = if all { 1.0 } else { 0.0 };
+        for item in self.array_items(array)? {
+            let null = item.is_null();
+            let value = Expr::Const(item, element);
+            let one = match op {
+                _ if null => 0.0,
+                "=" => self.equal_share(table, left, Some(&value)),
+                _ => {
+                    let c = Comparison { op, column: left, value: &value };
+                    self.histogram_share(table, &c).unwrap_or(DEFAULT_RANGE)
+                }
+            };
+            share = if all { share * one } else { share + one - share * one };
+        }
+        Some(share.clamp(0.0, 1.0))
     }
 
     /// Share of rows that match a pattern, by trying it on the values that ANALYZE kept: those that
@@ -267,7 +343,8 @@ impl Planner<'_> {
 
     fn column_stats(&self, table: Option<&TableRel>, e: &Expr) -> Option<&ColumnStats> {
         let table = table?;
-        match table.column(plain_column(e)?)? {
+        let Some(column) = plain_column(e) else { return self.expression_stats(table, e) };
+        match table.column(column)? {
             ScanColumn::Attr(n) => self.stats_of(table)?.columns.get(usize::from(n) - 1),
             _ => None,
         }
@@ -281,7 +358,9 @@ impl Planner<'_> {
         value: Option<&Expr>,
     ) -> f64 {
         let Some(table) = table else { return DEFAULT_EQUAL };
-        if let Some(inner) = same_distinct(column) {
+        if let Some(inner) = same_distinct(column)
+            && self.expression_stats(table, column).is_none()
+        {
             return self.equal_share(Some(table), inner, None);
         }
         let rows = (self.cx.table_size)(&table.table).1.max(1.0);
@@ -316,7 +395,9 @@ impl Planner<'_> {
         if known.is_none() {
             return ((1.0 - stats.null_fraction) / distinct_count(stats, rows).max(1.0)).min(1.0);
         }
-        ((1.0 - common - stats.null_fraction) / distinct.max(1.0)).clamp(0.0, 1.0)
+        // No value that is not among the common ones is more common than the least of these.
+        let least = stats.common.last().map_or(1.0, |(_, share)| *share);
+        ((1.0 - common - stats.null_fraction) / distinct.max(1.0)).clamp(0.0, 1.0).min(least)
     }
 
     fn is_unique(&self, table: &TableRel, column: u16) -> bool {
@@ -380,10 +461,15 @@ impl Planner<'_> {
         ty: base::Oid,
     ) -> Option<Rc<ReadStats>> {
         let table = table?;
-        let ScanColumn::Attr(number) = table.column(plain_column(column)?)? else { return None };
-        let key = (table.table.oid, number);
-        if let Some(read) = self.read_stats.borrow().get(&key) {
-            return read.clone();
+        let key = match plain_column(column) {
+            Some(column) => match table.column(column)? {
+                ScanColumn::Attr(number) => Some((table.table.oid, number)),
+                _ => return None,
+            },
+            None => None,
+        };
+        if let Some(read) = key.and_then(|key| self.read_stats.borrow().get(&key).cloned()) {
+            return read;
         }
         let value = |text: &String| types::io::input(ty, -1, text, self.cx.format).ok();
         let read = || {
@@ -393,7 +479,9 @@ impl Planner<'_> {
             }))
         };
         let read = read();
-        self.read_stats.borrow_mut().insert(key, read.clone());
+        if let Some(key) = key {
+            self.read_stats.borrow_mut().insert(key, read.clone());
+        }
         read
     }
 
@@ -550,7 +638,7 @@ pub(crate) fn array_length(array: &Expr) -> f64 {
     }
 }
 
-fn distinct_count(stats: &ColumnStats, rows: f64) -> f64 {
+pub(crate) fn distinct_count(stats: &ColumnStats, rows: f64) -> f64 {
     let count = if stats.distinct < 0.0 { -stats.distinct * rows } else { stats.distinct };
     if count > 0.0 { count } else { DEFAULT_DISTINCT }
 }
