@@ -231,14 +231,16 @@ impl Register {
         self.values.get(&Sorted(value.clone())).copied()
     }
 
-    /// A partition with a part of a range, the first one.
-    pub fn range_part(&self, from: &EdgeRow, to: &EdgeRow) -> Option<Id> {
+    /// A partition with a part of a range, the first one, with its lower bound; true: it holds the range's
+    /// beginning.
+    pub fn range_part(&self, from: &EdgeRow, to: &EdgeRow) -> Option<(Id, EdgeRow, bool)> {
         let before = self.ranges.range(..=Sorted(from.clone())).next_back();
         let after = self.ranges.range(Sorted(from.clone())..).next();
         let reaches = |(_, (end, _)): &(_, &(EdgeRow, Id))| compare_edges(end, from).is_gt();
         let begins = |(begin, _): &(&Sorted<EdgeRow>, _)| compare_edges(&begin.0, to).is_lt();
-        let found = before.filter(reaches).or_else(|| after.filter(begins));
-        found.map(|(_, (_, id))| *id)
+        let found = before.filter(reaches).map(|found| (found, true));
+        let found = found.or_else(|| Some((after.filter(begins)?, false)));
+        found.map(|((begin, (_, id)), inside)| (*id, begin.0.clone(), inside))
     }
 
     /// Modulus and remainder of the partitions, ascending, with their ids.

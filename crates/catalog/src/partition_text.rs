@@ -192,6 +192,11 @@ fn list(key: &PartitionKey, operand: &str, values: &[Option<String>]) -> Vec<Str
     let test = match &some[..] {
         [] => return vec![format!("({operand} IS NULL)")],
         [one] => format!("({operand} = {one})"),
+        // The elements of an array of arrays would not be arrays.
+        all if types::TypeIo::get(base::Oid(key.ty)).is_some_and(|io| io.element.0 != 0) => {
+            let tests = all.iter().map(|one| format!("({operand} = {one})"));
+            format!("({})", tests.collect::<Vec<_>>().join(" OR "))
+        }
         all => format!("({operand} = ANY (ARRAY[{}]))", all.join(", ")),
     };
     match null {

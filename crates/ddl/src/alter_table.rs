@@ -192,6 +192,7 @@ fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) ->
             inherit::each(cx, id, only, |cx, id| set_default(cx, id, column, default, uses))
         }
         AlterTable::SetNotNull { column, not_null } => {
+            inherit::check_not_null(cx, id, column, only, *not_null)?;
             inherit::each(cx, id, only, |cx, id| set_not_null(cx, id, column, *not_null))
         }
         AlterTable::SetType { column, ty, typmod, collation, using } => {

@@ -80,7 +80,7 @@ fn definition(
         include,
         predicate,
         nulls_equal,
-        concurrently: _,
+        concurrently,
         unique,
         if_not_exists,
         options,
@@ -91,6 +91,13 @@ fn definition(
     };
     let table = open_owned(cx, table, mode)?;
     super::expect_checked(cx, &table, "CREATE INDEX")?;
+    if *concurrently && table.is_partitioned() {
+        base::bail!(
+            FEATURE_NOT_SUPPORTED,
+            "cannot create index on partitioned table \"{}\" concurrently",
+            table.name
+        );
+    }
     rights::require_creation(cx, cx.role, table.schema)?;
     if table.kind == catalog::TableKind::View {
         return Err(base::err!(
@@ -108,8 +115,9 @@ fn definition(
         columns.iter().map(|key| index_column(&view, &table, key)).collect::<Result<Vec<_>>>()?
     };
     let view = cx.catalog_tx.view();
-    let mut names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
-    names.extend(include.iter().map(String::as_str));
+    let names = columns.iter().map(|c| &c.name).chain(include).cloned().collect::<Vec<_>>();
+    let names = name::distinct(&names);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let name = match name {
         Some(name) => name.clone(),
         None => name::index_name(&view, &table, &names, "idx"),

@@ -441,12 +441,21 @@ fn keys_from_others_and_self(
     fits: impl Fn(&catalog::ForeignKey) -> bool,
 ) -> Vec<(Item, Tie)> {
     let mut out = Vec::new();
-    for child in table.referenced_by.iter().filter_map(|id| view.table(*id)) {
-        for (constraint, key) in child.foreign_keys() {
-            if key.table == table.oid && fits(key) {
-                out.push((Item::Constraint(child.oid, constraint.oid), Tie::Normal));
+    let mut add = |to: &Table| {
+        for child in to.referenced_by.iter().filter_map(|id| view.table(*id)) {
+            for (constraint, key) in child.foreign_keys() {
+                let own = to.oid == table.oid || constraint.parent == 0;
+                if key.table == to.oid && own && fits(key) {
+                    out.push((Item::Constraint(child.oid, constraint.oid), Tie::Normal));
+                }
             }
         }
+    };
+    add(table);
+    // Keys to the whole need its partitions' rows.
+    if table.bound.is_some() {
+        let above = view.partition_ancestors(table.oid);
+        above.iter().filter_map(|id| view.table(*id)).for_each(|whole| add(whole));
     }
     out
 }

@@ -156,6 +156,29 @@ pub fn check_shared(
     if only && !child_ids(cx, table.oid)?.is_empty() {
         return Err(refused(must.to_owned()));
     }
+    check_other_parents(cx, table, column, done)
+}
+
+/// `42P16` for a column that a descendant also has from a table which does not inherit from this one.
+fn check_other_parents(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    column: &str,
+    done: &str,
+) -> Result<()> {
+    let below = descendants(cx, table.oid, LockMode::AccessExclusive)?;
+    for id in &below {
+        let child = refresh(cx, *id)?;
+        let expected =
+            child.parents.iter().filter(|p| **p == table.oid || below.contains(p)).count();
+        if child.column(column).is_some_and(|(_, c)| usize::from(c.inherited) > expected) {
+            let of = match done {
+                "alter" => format!(" of relation \"{}\"", child.name),
+                _ => String::new(),
+            };
+            return Err(refused(format!("cannot {done} inherited column \"{column}\"{of}")));
+        }
+    }
     Ok(())
 }
 
@@ -248,9 +271,75 @@ pub fn drop_column(
         return Err(refused(format!("cannot drop inherited column \"{name}\"")));
     }
     super::partition::check_no_key(&table, name, "drop")?;
+    if only {
+        expect_no_partitions(cx, &table, "drop column")?;
+    }
     let mut items = vec![Item::Column(id, number)];
     column_from_children(cx, id, name, only, &mut items)?;
     depend::drop_items(cx, &items, cascade)
+}
+
+/// `42P16` for taking something from a partitioned table but not from its partitions.
+fn expect_no_partitions(cx: &mut ExecContext<'_>, table: &Table, what: &str) -> Result<()> {
+    if !table.is_partitioned() || child_ids(cx, table.oid)?.is_empty() {
+        return Ok(());
+    }
+    let message = format!("cannot {what} from only the partitioned table when partitions exist");
+    Err(refused(message).hint("Do not specify the ONLY keyword."))
+}
+
+/// SET and DROP NOT NULL, before anything is done.
+///
+/// # Errors
+/// `42P16` where a partition and its table would say different things.
+pub fn check_not_null(
+    cx: &mut ExecContext<'_>,
+    id: u32,
+    column: &str,
+    only: bool,
+    not_null: bool,
+) -> Result<()> {
+    let table = refresh(cx, id)?;
+    if not_null {
+        return match only {
+            true => expect_not_null(cx, &table, std::slice::from_ref(&column)),
+            false => Ok(()),
+        };
+    }
+    if only {
+        expect_no_partitions(cx, &table, "remove constraint")?;
+    }
+    if table.bound.is_some()
+        && let Some(parent) = table.partition_of()
+        && refresh(cx, parent)?.column(column).is_some_and(|(_, c)| c.not_null)
+    {
+        return Err(refused(format!("column \"{column}\" is marked NOT NULL in parent table")));
+    }
+    Ok(())
+}
+
+/// `42P16` for columns of a partitioned table that become NOT NULL when they are not so in its partitions.
+///
+/// # Errors
+/// See above.
+pub fn expect_not_null(cx: &mut ExecContext<'_>, table: &Table, columns: &[&str]) -> Result<()> {
+    if !table.is_partitioned() {
+        return Ok(());
+    }
+    for child in child_ids(cx, table.oid)? {
+        let child = refresh(cx, child)?;
+        let lacks = |name: &&&str| child.column(name).is_some_and(|(_, c)| !c.not_null);
+        if let Some(column) = columns.iter().find(lacks) {
+            let message = "constraint must be added to child tables too".to_owned();
+            return Err(refused(message)
+                .detail(format!(
+                    "Column \"{column}\" of relation \"{}\" is not already NOT NULL.",
+                    child.name
+                ))
+                .hint("Do not specify the ONLY keyword."));
+        }
+    }
+    Ok(())
 }
 
 /// Children that have a column of their own, or of another parent, keep it; `items`: the others'.
@@ -292,8 +381,18 @@ pub fn add_constraint(
     if parental && goes_on && only {
         return Err(refused("constraint must be added to child tables too".to_owned()));
     }
+    let table = refresh(cx, id)?;
+    if table.is_partitioned() && def.no_inherit {
+        return Err(refused(format!(
+            "cannot add NO INHERIT constraint to partitioned table \"{}\"",
+            table.name
+        )));
+    }
     if only {
-        let table = refresh(cx, id)?;
+        if let ConstraintDefKind::PrimaryKey { columns, .. } = &def.kind {
+            let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+            expect_not_null(cx, &table, &columns)?;
+        }
         if let ConstraintDefKind::ForeignKey { table: other, .. } = &def.kind
             && table.is_partitioned()
         {
@@ -306,6 +405,11 @@ pub fn add_constraint(
         }
         return constraint::add_only(cx, id, def);
     }
+    if let ConstraintDefKind::Check { sql, .. } = &def.kind
+        && own_inherited_check(cx, &table, def, sql)?
+    {
+        return Ok(());
+    }
     constraint::add(cx, id, def, false)?;
     if !parental || !goes_on {
         return Ok(());
@@ -315,6 +419,36 @@ pub fn add_constraint(
         Some(added) => constraint_to_children(cx, id, &added),
         None => Ok(()),
     }
+}
+
+/// A CHECK constraint that the table has from its parents becomes its own, too; false: there is none.
+fn own_inherited_check(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    def: &ConstraintDef,
+    sql: &str,
+) -> Result<bool> {
+    let Some(name) = &def.name else { return Ok(false) };
+    let mut table = table.clone();
+    let relation = table.name.clone();
+    let same = |c: &&mut Constraint| c.name == *name && c.only_inherited && is_check(c, sql);
+    let Some(known) = table.constraints.iter_mut().find(same) else { return Ok(false) };
+    if def.no_inherit {
+        base::bail!(
+            INVALID_OBJECT_DEFINITION,
+            "constraint \"{name}\" conflicts with inherited constraint on relation \"{relation}\""
+        );
+    }
+    if known.unvalidated && !def.unvalidated {
+        base::bail!(
+            INVALID_OBJECT_DEFINITION,
+            "constraint \"{name}\" conflicts with NOT VALID constraint on relation \"{relation}\""
+        );
+    }
+    known.only_inherited = table.bound.is_some();
+    put(cx, table)?;
+    say(cx, format!("merging constraint \"{name}\" with inherited definition"));
+    Ok(true)
 }
 
 fn constraint_to_children(cx: &mut ExecContext<'_>, id: u32, added: &Constraint) -> Result<()> {
@@ -337,7 +471,15 @@ fn constraint_to_children(cx: &mut ExecContext<'_>, id: u32, added: &Constraint)
                     added.name
                 );
             }
+            if known.unvalidated && !added.unvalidated {
+                base::bail!(
+                    INVALID_OBJECT_DEFINITION,
+                    "constraint \"{}\" conflicts with NOT VALID constraint on relation \"{relation}\"",
+                    added.name
+                );
+            }
             known.inherited += 1;
+            known.only_inherited |= table.bound.is_some();
             put(cx, table)?;
             say(cx, format!("merging constraint \"{}\" with inherited definition", added.name));
             continue;
@@ -384,6 +526,9 @@ pub fn drop_constraint(
             "cannot drop inherited constraint \"{name}\" of relation \"{}\"",
             table.name
         )));
+    }
+    if only && found.is_inheritable() {
+        expect_no_partitions(cx, &table, "remove constraint")?;
     }
     let mut items = vec![Item::Constraint(id, found.oid)];
     if found.is_inheritable() {
@@ -538,6 +683,7 @@ pub fn adopt_columns(table: &mut Table, parent: &Table) -> Result<()> {
             );
         }
         own.inherited += 1;
+        own.only_inherited |= parent.is_partitioned();
     }
     Ok(())
 }
@@ -571,6 +717,7 @@ pub fn adopt_constraints(table: &mut Table, parent: &Table) -> Result<()> {
             );
         }
         own.inherited += 1;
+        own.only_inherited |= parent.is_partitioned();
     }
     Ok(())
 }

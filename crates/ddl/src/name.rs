@@ -174,6 +174,21 @@ pub fn choose(
     name
 }
 
+/// Names of an index's columns, those that come again with numbers.
+pub fn distinct(names: &[String]) -> Vec<String> {
+    let mut out: Vec<String> = Vec::with_capacity(names.len());
+    for name in names {
+        let mut number = 0;
+        let mut one = name.clone();
+        while out.contains(&one) {
+            number += 1;
+            one = format!("{name}{number}");
+        }
+        out.push(one);
+    }
+    out
+}
+
 /// A free name for an index of a table.
 pub fn index_name(view: &Snapshot, table: &Table, columns: &[&str], label: &str) -> String {
     choose(&table.name, columns, label, &|name| {

@@ -11,7 +11,7 @@ use catalog::{
     Constraint, ConstraintKind, Index, Object, PartitionBound, PartitionKey, Partitioning,
     Snapshot, Table, Trigger,
 };
-use sql::partition::{BoundSpec, BoundValue};
+use sql::partition::{BoundSpec, BoundValue, BoundValues};
 use txn::LockMode;
 use types::{Datum, FormatContext};
 
@@ -52,16 +52,16 @@ pub fn bound(
         }
         Ok::<_, Error>(out)
     };
-    Ok(match spec {
-        BoundSpec::Default => PartitionBound::Default,
-        BoundSpec::Hash(modulus, remainder) => PartitionBound::Hash {
+    Ok(match &spec.values {
+        BoundValues::Default => PartitionBound::Default,
+        BoundValues::Hash(modulus, remainder) => PartitionBound::Hash {
             modulus: modulus.unsigned_abs(),
             remainder: remainder.unsigned_abs(),
         },
-        BoundSpec::Range(from, to) => {
+        BoundValues::Range(from, to) => {
             PartitionBound::Range { from: edges(cx, from)?, to: edges(cx, to)? }
         }
-        BoundSpec::List(values) => {
+        BoundValues::List(values) => {
             let mut out: Vec<Option<String>> = Vec::with_capacity(values.len());
             for v in values {
                 let text = value(cx, &by.keys[0], v)?;
@@ -103,11 +103,12 @@ pub fn check_bound(
     parent: &Table,
     partition: &str,
     bound: &PartitionBound,
+    spec: &BoundSpec,
 ) -> Result<()> {
     let Some(by) = &parent.partitioning else { return Ok(()) };
     let new = held(by, bound)?;
-    if let Held::Range(from, to) = &new
-        && compare_edges(from, to).is_ge()
+    if let Held::Range(from_row, to_row) = &new
+        && compare_edges(from_row, to_row).is_ge()
     {
         let PartitionBound::Range { from, to } = bound else { return Ok(()) };
         return Err(wrong(format!("empty range bound specified for partition \"{partition}\""))
@@ -115,7 +116,8 @@ pub fn check_bound(
                 "Specified lower bound {} is greater than or equal to upper bound {}.",
                 catalog::partition_text::edges(by, from, Some(&FormatContext::default())),
                 catalog::partition_text::edges(by, to, Some(&FormatContext::default()))
-            )));
+            ))
+            .at(spec.lower_place(first_difference(from_row, to_row))));
     }
     let whole;
     let mut view = view;
@@ -126,31 +128,59 @@ pub fn check_bound(
     let Some(family) = view.family(parent.oid) else { return Ok(()) };
     let register = family.register(by)?;
     let name = |id: u32| family.member(id).map_or("", |t| t.name.as_str());
-    let overlaps = |with: u32| {
-        Err(wrong(format!("partition \"{partition}\" would overlap partition \"{}\"", name(with))))
+    let overlaps = |(with, at): (u32, u32)| {
+        let other = name(with);
+        Err(wrong(format!("partition \"{partition}\" would overlap partition \"{other}\"")).at(at))
     };
     match &new {
         Held::Default => match register.default {
             Some(other) => Err(wrong(format!(
                 "partition \"{partition}\" conflicts with existing default partition \"{}\"",
                 name(other)
-            ))),
+            ))
+            .at(spec.at)),
             None => Ok(()),
         },
         Held::List(values, null) => {
-            if let Some(with) = values.iter().find_map(|value| register.list_part(value)) {
-                return overlaps(with);
+            // NULL has no place among the values: its own is sought in the statement.
+            let nulls = |v: &Option<String>| v.is_none();
+            let null_at = match bound {
+                PartitionBound::List(texts) => texts.iter().position(nulls),
+                _ => None,
+            };
+            let place = |at: usize| at + usize::from(null_at.is_some_and(|null| null <= at));
+            let taken = |(at, value)| Some((register.list_part(value)?, place(at)));
+            if let Some((with, at)) = values.iter().enumerate().find_map(taken) {
+                return overlaps((with, spec.lower_place(at)));
             }
-            register.null.filter(|_| *null).map_or(Ok(()), overlaps)
+            let null = register.null.filter(|_| *null);
+            null.map_or(Ok(()), |with| overlaps((with, spec.lower_place(null_at.unwrap_or(0)))))
         }
-        Held::Range(from, to) => register.range_part(from, to).map_or(Ok(()), overlaps),
+        Held::Range(from, to) => match register.range_part(from, to) {
+            None => Ok(()),
+            Some((with, edge, true)) => {
+                overlaps((with, spec.lower_place(first_difference(from, &edge))))
+            }
+            Some((with, edge, false)) => {
+                overlaps((with, spec.upper_place(first_difference(to, &edge))))
+            }
+        },
         Held::Hash(modulus, remainder) => {
             let (modulus, remainder) = (*modulus, *remainder);
-            check_modulus(register, modulus, &name)?;
+            check_modulus(register, modulus, &name).map_err(|e| e.at(spec.at))?;
             let held = |(m, r): (u32, u32)| remainder % modulus.min(m) == r % modulus.min(m);
-            register.hashes().find(|(hash, _)| held(*hash)).map_or(Ok(()), |(_, id)| overlaps(id))
+            let found = register.hashes().find(|(hash, _)| held(*hash));
+            found.map_or(Ok(()), |(_, id)| overlaps((id, spec.at)))
         }
     }
+}
+
+/// The first column in which two bounds differ; 0 when they are equal.
+fn first_difference(a: &[Edge<Datum>], b: &[Edge<Datum>]) -> usize {
+    let differ = |(x, y): (&Edge<Datum>, &Edge<Datum>)| {
+        compare_edges(std::slice::from_ref(x), std::slice::from_ref(y)).is_ne()
+    };
+    a.iter().zip(b).position(differ).unwrap_or(0)
 }
 
 /// Each modulus divides the next larger one.
@@ -241,7 +271,7 @@ pub fn begin(cx: &mut ExecContext<'_>, id: u32, parent: u32, spec: &BoundSpec) -
     super::expect_checked(cx, &parent, "CREATE TABLE .. PARTITION OF")?;
     let mut table = refresh(cx, id)?;
     let bound = bound(cx, by, spec)?;
-    check_bound(&cx.catalog_tx.view(), &parent, &table.name, &bound)?;
+    check_bound(&cx.catalog_tx.view(), &parent, &table.name, &bound, spec)?;
     check_default(cx, &parent, &bound)?;
     table.parents = vec![parent.oid];
     table.bound = Some(Box::new(bound));
@@ -304,9 +334,11 @@ fn alike(a: &Index, b: &Index) -> bool {
             i.nulls_first,
             i.expression.as_ref().map(|e| e.sql.clone()),
             i.collation.as_ref().map(|c| c.oid),
+            i.class,
         )
     };
     a.unique == b.unique
+        && a.method == b.method
         && a.nulls_equal == b.nulls_equal
         && a.predicate == b.predicate
         && a.include == b.include
@@ -351,7 +383,8 @@ pub fn part_of_index(
                     if i == own.oid)
             }),
         ) {
-            (mine.parent, mine.inherited) = (whole.oid, 1);
+            (mine.parent, mine.inherited, mine.only_inherited) = (whole.oid, 1, true);
+            mine.no_inherit = true;
             put(cx, table)?;
         }
         return cx.catalog_tx.put(cx.tx, Object::Index(own));
@@ -360,7 +393,9 @@ pub fn part_of_index(
         Some(e) => e.name.clone(),
         None => table.columns[usize::from(key.column) - 1].name.clone(),
     };
-    let names: Vec<String> = part.columns.iter().map(named).collect();
+    let included = part.include.iter().map(|n| table.columns[usize::from(*n) - 1].name.clone());
+    let names: Vec<String> = part.columns.iter().map(named).chain(included).collect();
+    let names = name::distinct(&names);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let (names, suffix) = match &constraint {
         Some(c) if matches!(c.kind, ConstraintKind::PrimaryKey { .. }) => (&[][..], "pkey"),
@@ -492,7 +527,7 @@ fn part_of_foreign_key(
         _ => false,
     };
     if let Some(own) = table.constraints.iter_mut().find(same) {
-        (own.parent, own.inherited) = (whole.oid, 1);
+        (own.parent, own.inherited, own.only_inherited) = (whole.oid, 1, true);
         return put(cx, table);
     }
     if !table.is_partitioned() {
@@ -659,7 +694,7 @@ pub fn attach(
     };
     check_attachable(cx, &parent, &table)?;
     let bound = bound(cx, by, spec)?;
-    check_bound(&cx.catalog_tx.view(), &parent, &table.name, &bound)?;
+    check_bound(&cx.catalog_tx.view(), &parent, &table.name, &bound, spec)?;
     let mut table = refresh(cx, table.oid)?;
     let extra = table.live_columns().find(|(_, c)| parent.column(&c.name).is_none());
     if let Some((_, column)) = extra {
@@ -703,6 +738,9 @@ fn is_implied(table: &Table, condition: &str) -> bool {
 }
 
 fn not_partitioned(table: &Table, action: &str) -> Error {
+    if table.kind == catalog::TableKind::Table {
+        return err!(WRONG_OBJECT_TYPE, "table \"{}\" is not partitioned", table.name);
+    }
     err!(
         WRONG_OBJECT_TYPE,
         "ALTER action {action} cannot be performed on relation \"{}\"",
@@ -712,6 +750,9 @@ fn not_partitioned(table: &Table, action: &str) -> Error {
 }
 
 fn check_attachable(cx: &mut ExecContext<'_>, parent: &Table, table: &Table) -> Result<()> {
+    if table.of_type != 0 {
+        base::bail!(WRONG_OBJECT_TYPE, "cannot attach a typed table as partition");
+    }
     if table.bound.is_some() {
         base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is already a partition", table.name);
     }
@@ -974,7 +1015,8 @@ pub fn attach_index(cx: &mut ExecContext<'_>, index: u32, part: &sql::utility::N
         for c in &mut table.constraints {
             if matches!(c.kind, ConstraintKind::PrimaryKey { index: i } | ConstraintKind::Unique { index: i } if i == own.oid)
             {
-                (c.parent, c.inherited) = (oid, 1);
+                (c.parent, c.inherited, c.only_inherited) = (oid, 1, true);
+                c.no_inherit = true;
             }
         }
         put(cx, table)?;

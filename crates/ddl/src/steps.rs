@@ -149,6 +149,15 @@ impl Job {
         }
         let Some(id) = drop::index_to_drop(name, if_exists, cx)? else { return Ok(()) };
         let table = table_of(cx, id)?;
+        if let Some(index) = cx.catalog_tx.view().index(id)
+            && cx.catalog_tx.view().table(table).is_some_and(|t| t.is_partitioned())
+        {
+            base::bail!(
+                FEATURE_NOT_SUPPORTED,
+                "cannot drop partitioned index \"{}\" concurrently",
+                index.name
+            );
+        }
         if Oid(table).is_temporary() {
             retire(cx, id)?;
             return drop::remove_index(cx, id);

@@ -214,6 +214,26 @@ impl Router {
         Router { mode: LockMode::RowShare, ..Router::new(root) }
     }
 
+    /// Whether it has found no partition that is partitioned itself: then it holds no locks for others.
+    pub fn is_plain(&self) -> bool {
+        self.levels.len() == 1
+    }
+
+    /// Whether the bounds are still those that it knows.
+    pub fn is_current(&self, run: &mut Run<'_, '_>) -> bool {
+        let view = run.cx.catalog_tx.view();
+        self.levels.values().all(|level| {
+            let table = view.table(level.table.oid).is_some_and(|t| Arc::ptr_eq(t, &level.table));
+            let by = level.table.partitioning.as_ref();
+            let now = by.and_then(|by| view.family(level.table.oid)?.bounds(by).ok());
+            let same = match (now, &level.bounds) {
+                (Some(now), Some(known)) => Arc::ptr_eq(now, known),
+                _ => false,
+            };
+            table && same
+        })
+    }
+
     /// The oid of the partition that holds a row.
     ///
     /// # Errors

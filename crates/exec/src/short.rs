@@ -6,7 +6,10 @@
 //! * `SELECT expressions` without a table;
 //! * `SELECT … WHERE` all columns of a unique index are given;
 //! * `INSERT` of one row;
-//! * `UPDATE` and `DELETE` by all columns of a unique index.
+//! * `UPDATE` and `DELETE` by all columns of a unique index;
+//! * the same in a partitioned table ([`partitions`]).
+
+mod partitions;
 
 use std::sync::Arc;
 
@@ -42,6 +45,8 @@ enum Short {
     Insert(Arc<WriteTarget>),
     /// UPDATE or DELETE of one row.
     Change(Point, Arc<WriteTarget>),
+    /// One of these in a partitioned table.
+    Partitions(partitions::Leaves),
 }
 
 /// One row by a unique key.
@@ -121,13 +126,27 @@ fn compile(prepared: &Prepared, cx: &ExecContext<'_>) -> Result<Short> {
     if let Some(point) = point_plan(plan) {
         return Ok(open_point(&point, cx)?.map_or(Short::No, Short::Select));
     }
+    if partitions::scan_of(plan).is_some() {
+        return Ok(Short::Partitions(partitions::Leaves::new()));
+    }
     let Node::Modify(modify) = &plan.node else {
         return Ok(Short::No);
     };
     // Triggers fire on the general way.
     let table = &modify.table;
-    if !table.triggers.is_empty() || table.is_partitioned() || table.bound.is_some() {
+    if !table.triggers.is_empty() || table.bound.is_some() {
         return Ok(Short::No);
+    }
+    if table.is_partitioned() {
+        let fits = match &modify.action {
+            ModifyAction::Insert { input, conflict: None } => one_row(input).is_some(),
+            ModifyAction::Update { input, .. } | ModifyAction::Delete { input, .. } => {
+                partitions::scan_of(input).is_some()
+            }
+            ModifyAction::Insert { .. } | ModifyAction::Merge { .. } => false,
+        };
+        let leaves = || Short::Partitions(partitions::Leaves::new());
+        return Ok(if fits { leaves() } else { Short::No });
     }
     let open = || WriteTarget::open(&modify.table, &modify.indexes, cx).map(Arc::new);
     match &modify.action {
@@ -173,6 +192,23 @@ pub fn run(
         (Short::Change(point, target), Node::Modify(modify)) => {
             change(point, target, modify, &mut run, sink)?
         }
+        (Short::Partitions(leaves), Node::Modify(modify)) => {
+            let done = match &modify.action {
+                ModifyAction::Insert { input, .. } => {
+                    let exprs = one_row(input).unwrap_or_default();
+                    partitions::insert(leaves, modify, exprs, &mut run, sink)?
+                }
+                _ => partitions::change(leaves, modify, &mut run, sink)?,
+            };
+            match done {
+                Some(rows) => rows,
+                None => return Ok(None),
+            }
+        }
+        (Short::Partitions(leaves), _) => match partitions::select(leaves, plan, &mut run, sink)? {
+            Some(rows) => rows,
+            None => return Ok(None),
+        },
         _ => return Ok(None),
     };
     Ok(Some(Outcome { rows, tag: None }))

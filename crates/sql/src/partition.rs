@@ -14,9 +14,34 @@ pub enum BoundValue {
     Sql(String),
 }
 
-/// FOR VALUES.
+/// FOR VALUES, with the places of its parts in the statement, for errors.
 #[derive(Clone, Debug)]
-pub enum BoundSpec {
+pub struct BoundSpec {
+    /// The values.
+    pub values: BoundValues,
+    /// The place of the whole.
+    pub at: u32,
+    /// The places of the values of a list, or of a range's lower bound.
+    pub lower_at: Vec<u32>,
+    /// The places of the values of a range's upper bound.
+    pub upper_at: Vec<u32>,
+}
+
+impl BoundSpec {
+    /// The place of a value of the list or lower bound; that of the whole when there is none.
+    pub fn lower_place(&self, at: usize) -> u32 {
+        self.lower_at.get(at).or(self.lower_at.first()).copied().unwrap_or(self.at)
+    }
+
+    /// The place of a value of the upper bound.
+    pub fn upper_place(&self, at: usize) -> u32 {
+        self.upper_at.get(at).or(self.upper_at.first()).copied().unwrap_or(self.at)
+    }
+}
+
+/// What FOR VALUES says.
+#[derive(Clone, Debug)]
+pub enum BoundValues {
     /// DEFAULT.
     Default,
     /// IN.

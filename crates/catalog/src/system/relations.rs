@@ -135,6 +135,7 @@ fn index_class(cx: &SystemCx<'_>, i: &Index) -> Vec<Datum> {
         .set("relam", oid(i.method.oid()))
         .set("relkind", if whole { 'I' } else { 'i' })
         .set("relispartition", i.parent != 0)
+        .set("relpersistence", table.map_or('p', |t| t.persistence()))
         .set("relhassubclass", whole)
         .set("relnatts", (i.columns.len() + i.include.len()) as i16)
         .set("reloptions", options(&i.options))
@@ -557,7 +558,7 @@ fn constraint(cx: &SystemCx<'_>, t: &Table, c: &Constraint) -> Vec<Datum> {
         .fill(&["confupdtype", "confdeltype", "confmatchtype"], Datum::Char(b' '))
         .set("conislocal", !c.only_inherited)
         .set("coninhcount", i32::from(c.inherited))
-        .set("connoinherit", true);
+        .set("connoinherit", c.parent == 0 || c.no_inherit);
     let keyed = |out: Row, letter: char, index: Id| {
         let columns: Vec<u16> = cx
             .catalog

@@ -7,18 +7,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use base::{Error, Fork, Oid, RelId, Result};
 use base::settings::Settings;
-use catalog::{Catalog, CatalogTx, OpenDatabase, Table};
+use base::{Error, Fork, Oid, RelId, Result};
 use catalog::system::ServerInfo;
-use exec::{Engine, ExecContext, Outcome, RowSink, SessionHooks};
+use catalog::{Catalog, CatalogTx, OpenDatabase, Table};
 use exec::context::Acting;
-use sql::{Prepared, Statement};
+use exec::{Engine, ExecContext, Outcome, RowSink, SessionHooks};
 use sql::prepare::{PrepareContext, prepare, split_statements};
+use sql::{Prepared, Statement};
 use storage::Storage;
 use txn::{Isolation, LockOwner, LockTag, LockWait, Transaction, TxnManager};
-use types::{Batch, Datum, FormatContext};
 use types::func::SessionFunction;
+use types::{Batch, Datum, FormatContext};
 
 /// The server.
 pub struct Db {

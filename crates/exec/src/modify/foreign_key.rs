@@ -23,11 +23,12 @@ use super::deferred::{Check, Waiting};
 use super::errors;
 use super::key_types::{KeyTypes, Referrers};
 use super::pipeline::{self, Changed, Proposal, Source};
-use super::writer::Writer;
+use super::writer::{Membership, Writer};
 use crate::context::ExecContext;
 use crate::language::{TriggerEvent, TriggerTiming};
 use crate::modify::deferred::GoneKey;
 use crate::ops::grouping::RowSet;
+use crate::partition::{Belongs, Router};
 use crate::run::Run;
 use crate::security::in_name_of;
 use crate::table::{KeyCodec, TableHandle, same_value};
@@ -313,6 +314,9 @@ impl References {
     pub fn deleted(&mut self, old: &[Datum], moved: Option<&[Datum]>) {
         for fk in &mut self.incoming {
             let new = moved.filter(|_| fk.whole.is_some());
+            if new.is_some_and(|new| same_key(old, new, &fk.key.referenced)) {
+                continue;
+            }
             let new = new.map(|row| pick(row, &fk.key.referenced));
             fk.pending.push((pick(old, &fk.key.referenced), new));
         }
@@ -825,7 +829,14 @@ fn act(
     lock_table(run.cx, table.oid, LockMode::RowExclusive)?;
     let indexes = run.cx.catalog_tx.view().indexes_of(table);
     let mut writer = Writer::open(table, &indexes, run.cx)?;
-    writer.check_membership(run.cx)?;
+    let whole = whole_of_key(&run.cx.catalog_tx.view(), table, fk.constraint);
+    match &whole {
+        Some(whole) => {
+            let belongs = Belongs::open(table, whole.oid, run.cx)?;
+            writer.membership = belongs.map_or(Membership::Any, Membership::Moves);
+        }
+        None => writer.check_membership(run.cx)?,
+    }
     writer.references = References::open(table, Touched::All, run.cx)?;
     let mut checks = if set.is_some() || !table.triggers.is_empty() {
         crate::spi::check_expressions(table, run.cx)?
@@ -844,12 +855,67 @@ fn act(
     run.cx.hooks.deferred().trigger_depth = depth + 1;
     let result = change_referring(&mut writer, &checks, (fk, old_key), (event, set), rows, run);
     run.cx.hooks.deferred().trigger_depth = depth;
-    result?;
+    let moved = result?;
+    if let Some(whole) = whole.filter(|_| !moved.is_empty()) {
+        insert_moved(table, &whole, moved, run)?;
+    }
     writer.finish(run)?;
     writer.statement_triggers(event, TriggerTiming::After, run)
 }
 
-/// The changes themselves.
+/// The partitioned table whose foreign key a partition's is a part of.
+fn whole_of_key(view: &catalog::Snapshot, table: &Table, constraint: u32) -> Option<Arc<Table>> {
+    let mut part = table.constraints.iter().find(|c| c.oid == constraint)?.parent;
+    let mut whole = None;
+    for id in view.partition_ancestors(table.oid) {
+        let above = view.table(id)?;
+        let Some(own) = above.constraints.iter().find(|c| c.oid == part && part != 0) else {
+            break;
+        };
+        part = own.parent;
+        whole = Some(above.clone());
+    }
+    whole
+}
+
+/// Rows that an action has taken out of a partition go where they belong.
+fn insert_moved(
+    from: &Arc<Table>,
+    whole: &Arc<Table>,
+    rows: Vec<Vec<Datum>>,
+    run: &mut Run<'_, '_>,
+) -> Result<()> {
+    let mut router = Router::new(whole);
+    let back = crate::partition::numbers(whole, from);
+    for row in rows {
+        sched::check_interrupts()?;
+        let value = |n: &u16| match n {
+            0 => Datum::Null,
+            n => row[usize::from(*n) - 1].clone(),
+        };
+        let row: Vec<Datum> = back.iter().map(value).collect();
+        let id = router.route(&row, run)?;
+        let part = crate::partition::open(run.cx, id, LockMode::RowExclusive)?;
+        let numbers = crate::partition::numbers(whole, &part);
+        let mut own = vec![Datum::Null; part.columns.len()];
+        for (value, n) in row.into_iter().zip(&numbers) {
+            if *n > 0 {
+                own[usize::from(*n) - 1] = value;
+            }
+        }
+        let indexes = run.cx.catalog_tx.view().indexes_of(&part);
+        let mut writer = Writer::open(&part, &indexes, run.cx)?;
+        writer.references = References::open(&part, Touched::All, run.cx)?;
+        let checks = crate::spi::check_expressions(&part, run.cx)?;
+        writer.keys.clone_from(&checks.keys);
+        writer.open_triggers(&checks, None, run.cx);
+        pipeline::insert_moved(&mut writer, &mut own, &checks, run)?;
+        writer.finish(run)?;
+    }
+    Ok(())
+}
+
+/// The changes themselves; gives the rows that belong into another partition now.
 fn change_referring(
     writer: &mut Writer,
     checks: &RowRules,
@@ -857,19 +923,22 @@ fn change_referring(
     (event, set): (TriggerEvent, Option<(&[u16], &[Datum])>),
     rows: Vec<FoundRow>,
     run: &mut Run<'_, '_>,
-) -> Result<()> {
+) -> Result<Vec<Vec<Datum>>> {
+    let mut moved = Vec::new();
     writer.statement_triggers(event, TriggerTiming::Before, run)?;
     let snapshot = everything(run);
     for (tid, root, row) in rows {
         sched::check_interrupts()?;
         let mut source = ReferringRow { fk, old_key, set, tid, root, row };
         let changed = pipeline::change(writer, checks, &mut source, &snapshot, run)?;
-        if let (Changed::Row(new), Some((columns, _))) = (changed, set) {
+        match (changed, set) {
             // The default may be the very key that went away.
-            writer.references.assigned(&new, columns);
+            (Changed::Row(new), Some((columns, _))) => writer.references.assigned(&new, columns),
+            (Changed::Moved(new), _) => moved.push(new),
+            _ => {}
         }
     }
-    Ok(())
+    Ok(moved)
 }
 
 /// A row that refers to a key that is gone.

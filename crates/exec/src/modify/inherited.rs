@@ -118,3 +118,14 @@ pub fn as_named(child: &ModifyChild, row: &[Datum]) -> Vec<Datum> {
     };
     child.numbers.iter().map(value).collect()
 }
+
+/// A row of the statement's table as one of a partition.
+pub fn as_own(child: &ModifyChild, row: Vec<Datum>) -> Vec<Datum> {
+    let mut own = vec![Datum::Null; child.table.columns.len()];
+    for (value, n) in row.into_iter().zip(&child.numbers) {
+        if *n > 0 {
+            own[usize::from(*n) - 1] = value;
+        }
+    }
+    own
+}

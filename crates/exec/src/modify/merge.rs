@@ -8,6 +8,7 @@ use base::{Oid, Result, err};
 use sql::plan::{MergeAction, MergeClause, Modify, ModifyAction, ModifyChild, ScanColumn};
 use types::{Batch, Datum};
 
+use super::inherited::as_own;
 use super::pipeline::{self, Changed, Proposal, Source};
 use super::policies;
 use super::{ModifyOp, Reread, Writer, old_row, target};
@@ -97,7 +98,7 @@ impl ModifyOp {
                         Some(at) => parts.at(at).named(row),
                         None => row,
                     };
-                    return Ok(parts.insert(modify, row, run)?.is_some());
+                    return Ok(parts.insert_moved(modify, row, run)?.is_some());
                 }
                 Changed::Nothing => {
                     let Some(MergeAction::Insert(row)) = fits.map(|c| &c.action) else {
@@ -203,17 +204,6 @@ impl Source for MergeRow<'_, '_> {
         }
         Ok(true)
     }
-}
-
-/// A row of the statement's table as one of a partition.
-fn as_own(child: &ModifyChild, row: Vec<Datum>) -> Vec<Datum> {
-    let mut own = vec![Datum::Null; child.table.columns.len()];
-    for (value, n) in row.into_iter().zip(&child.numbers) {
-        if *n > 0 {
-            own[usize::from(*n) - 1] = value;
-        }
-    }
-    own
 }
 
 fn twice() -> base::Error {

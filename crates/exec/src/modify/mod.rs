@@ -30,7 +30,6 @@ use sql::{Expr, Plan};
 use triggers::Triggers;
 use types::batch::BATCH_ROWS;
 use types::{Batch, Datum};
-use writer::Root;
 
 use crate::eval;
 use crate::language::{TriggerEvent, TriggerTiming};
@@ -41,8 +40,9 @@ use crate::table::Projection;
 
 pub use errors::{duplicated_in_build, may_read, missing_parent, mixed_nulls};
 pub use foreign_key::{References, Touched};
+pub use inherited::{as_named, as_own, change_part, touched};
 pub use unique::find_duplicate;
-pub use writer::{Membership, WriteTarget, Writer};
+pub use writer::{Membership, Root, WriteTarget, Writer};
 
 /// See the module's documentation.
 pub struct ModifyOp {
@@ -399,7 +399,7 @@ impl ModifyOp {
             Changed::Row(row) => Ok(Some(part.named(row))),
             Changed::Moved(row) => {
                 let row = part.named(row);
-                let moved = parts.insert(modify, row, run)?;
+                let moved = parts.insert_moved(modify, row, run)?;
                 Ok(moved.map(|(row, part)| {
                     input[usize::from(modify.tableoid)] = Datum::Oid(part);
                     row

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use base::Result;
-use catalog::Table;
+use catalog::{Snapshot, Table};
 use sql::plan::{Modify, ModifyAction, ModifyChild, RowRules, ScanColumn};
 use sql::{Expr, walk};
 use txn::LockMode;
@@ -16,6 +16,7 @@ use super::foreign_key::{References, Touched};
 use super::pipeline;
 use super::triggers::Triggers;
 use super::writer::{Membership, Root, Writer};
+use crate::context::ExecContext;
 use crate::language::TriggerEvent;
 use crate::partition::{self, Belongs, Router, is_identity, numbers};
 use crate::run::Run;
@@ -46,6 +47,9 @@ pub struct Parts {
     captures: i16,
     pending: usize,
 }
+
+/// A way of a row into its table, as [`pipeline::insert`].
+type RowWay = dyn Fn(&mut Writer, &mut [Datum], &RowRules, &mut Run<'_, '_>) -> Result<bool>;
 
 impl Part {
     /// A row of the table as one of the partition's.
@@ -170,38 +174,11 @@ impl Parts {
 
     fn open_part(&self, modify: &Modify, id: u32, run: &mut Run<'_, '_>) -> Result<Part> {
         let table = partition::open(run.cx, id, LockMode::RowExclusive)?;
-        let indexes = run.cx.catalog_tx.view().indexes_of(&table);
-        let numbers = numbers(&self.root, &table);
-        let identity = is_identity(&numbers, &table);
-        let mut checks = crate::spi::check_expressions(&table, run.cx)?;
-        let number = |n: &u16| numbers.get(usize::from(*n) - 1).copied().unwrap_or(0);
-        checks.written = modify.checks.written.iter().map(number).collect();
-        checks.options = modify
-            .checks
-            .options
-            .iter()
-            .map(|(n, e)| (n.clone(), moved(e, &self.root, &numbers)))
-            .collect();
-        let policies = modify.checks.policies.clone();
-        let guards = RowRules { policies, ..RowRules::default() };
-        checks.policies = guards.map(&mut |e| Ok(moved(&e, &self.root, &numbers)))?.policies;
-        let (columns, set) = parts_of(&modify.action);
-        let column = |c: ScanColumn| match c {
-            ScanColumn::Attr(n) => ScanColumn::Attr(number(&n)),
-            other => other,
-        };
-        let child = ModifyChild {
-            columns: columns.iter().map(|(at, c)| (*at, column(*c))).collect(),
-            set: set.iter().map(|(n, e)| (number(n), e.clone())).collect(),
-            table: table.clone(),
-            indexes,
-            checks,
-            numbers,
-        };
+        let child = child(&self.root, modify, &table, run.cx)?;
+        let identity = is_identity(&child.numbers, &table);
         let mut writer = Writer::open(&table, &child.indexes, run.cx)?;
         writer.keys.clone_from(&child.checks.keys);
-        let (root, numbers) = (self.root.clone(), child.numbers.clone());
-        writer.root = Some(Root { table: root, numbers });
+        writer.root = Some(Root { table: self.root.clone(), numbers: child.numbers.clone() });
         let touched = match &modify.action {
             ModifyAction::Insert { conflict: None, .. } => Touched::Insert,
             ModifyAction::Delete { .. } => Touched::Delete,
@@ -229,9 +206,14 @@ impl Parts {
             modify.action,
             ModifyAction::Insert { conflict: None, .. } | ModifyAction::Delete { .. }
         );
-        let fires =
-            writer.triggers.as_ref().is_some_and(|t| t.has_before_row(TriggerEvent::Insert));
-        if changes || fires {
+        let fires = |event| writer.triggers.as_ref().is_some_and(|t| t.has_before_row(event));
+        let moves = match &modify.action {
+            ModifyAction::Update { .. } => {
+                fires(TriggerEvent::Update) || may_move(&run.cx.catalog_tx.view(), &table, &child)
+            }
+            _ => changes,
+        };
+        if moves || fires(TriggerEvent::Insert) {
             let belongs = Belongs::open(&table, 0, run.cx)?;
             writer.membership = belongs.map_or(Membership::Any, Membership::Moves);
         }
@@ -287,10 +269,33 @@ impl Parts {
         row: Vec<Datum>,
         run: &mut Run<'_, '_>,
     ) -> Result<Option<(Vec<Datum>, u32)>> {
+        self.insert_by(modify, row, &pipeline::insert, run)
+    }
+
+    /// The same for a row that an update has taken out of another partition.
+    ///
+    /// # Errors
+    /// Those of the row's way.
+    pub fn insert_moved(
+        &mut self,
+        modify: &Modify,
+        row: Vec<Datum>,
+        run: &mut Run<'_, '_>,
+    ) -> Result<Option<(Vec<Datum>, u32)>> {
+        self.insert_by(modify, row, &pipeline::insert_moved, run)
+    }
+
+    fn insert_by(
+        &mut self,
+        modify: &Modify,
+        row: Vec<Datum>,
+        way: &RowWay,
+        run: &mut Run<'_, '_>,
+    ) -> Result<Option<(Vec<Datum>, u32)>> {
         let at = self.route(modify, &row, run)?;
         let part = &mut self.open[at];
         let mut own = part.own(row);
-        if !pipeline::insert(&mut part.writer, &mut own, &part.child.checks, run)? {
+        if !way(&mut part.writer, &mut own, &part.child.checks, run)? {
             return Ok(None);
         }
         Ok(Some((part.named(own), part.child.table.oid)))
@@ -315,6 +320,57 @@ impl Parts {
         self.flush(run)?;
         self.open.iter_mut().try_for_each(|part| part.writer.finish(run))
     }
+}
+
+/// What a statement on a partitioned table does in one of its partitions.
+///
+/// # Errors
+/// Those of reading the partition's rules.
+pub fn child(
+    root: &Arc<Table>,
+    modify: &Modify,
+    table: &Arc<Table>,
+    cx: &mut ExecContext<'_>,
+) -> Result<ModifyChild> {
+    let indexes = cx.catalog_tx.view().indexes_of(table);
+    let numbers = numbers(root, table);
+    let mut checks = crate::spi::check_expressions(table, cx)?;
+    let number = |n: &u16| numbers.get(usize::from(*n) - 1).copied().unwrap_or(0);
+    checks.written = modify.checks.written.iter().map(number).collect();
+    let option = |(n, e): &(String, Expr)| (n.clone(), moved(e, root, &numbers));
+    checks.options = modify.checks.options.iter().map(option).collect();
+    let policies = modify.checks.policies.clone();
+    let guards = RowRules { policies, ..RowRules::default() };
+    checks.policies = guards.map(&mut |e| Ok(moved(&e, root, &numbers)))?.policies;
+    let (columns, set) = parts_of(&modify.action);
+    let column = |c: ScanColumn| match c {
+        ScanColumn::Attr(n) => ScanColumn::Attr(number(&n)),
+        other => other,
+    };
+    Ok(ModifyChild {
+        columns: columns.iter().map(|(at, c)| (*at, column(*c))).collect(),
+        set: set.iter().map(|(n, e)| (number(n), e.clone())).collect(),
+        table: table.clone(),
+        indexes,
+        checks,
+        numbers,
+    })
+}
+
+/// Whether an update sets a column by which a table above tells its partitions apart.
+pub fn may_move(view: &Snapshot, table: &Table, child: &ModifyChild) -> bool {
+    let set = |name: &str| {
+        child.set.iter().any(|(n, _)| {
+            usize::from(*n).checked_sub(1).is_some_and(|at| table.columns[at].name == name)
+        })
+    };
+    view.partition_ancestors(table.oid).into_iter().any(|id| {
+        let Some(above) = view.table(id) else { return true };
+        let keys = above.partitioning.iter().flat_map(|by| &by.keys);
+        let column = |n: &u16| above.columns.get(usize::from(*n) - 1);
+        keys.flat_map(|key| if key.column > 0 { vec![key.column] } else { key.columns.clone() })
+            .any(|n| column(&n).is_none_or(|c| set(&c.name)))
+    })
 }
 
 /// The columns that an action reads of the table, and what it sets.

@@ -81,6 +81,18 @@ pub fn prepare_insert(
     rules: &RowRules,
     run: &mut Run<'_, '_>,
 ) -> Result<bool> {
+    prepare(writer, row, rules, TriggerEvent::Insert, run)
+}
+
+/// The same. `statement`: what the statement does to the row, which is an update of one that comes from another
+/// partition; the policies for that must let it pass.
+fn prepare(
+    writer: &mut Writer,
+    row: &mut [Datum],
+    rules: &RowRules,
+    statement: TriggerEvent,
+    run: &mut Run<'_, '_>,
+) -> Result<bool> {
     if let Some(triggers) = &mut writer.triggers
         && triggers.has_before_row(TriggerEvent::Insert)
         && !triggers.before_row(TriggerEvent::Insert, None, Some(row), run)?
@@ -97,7 +109,31 @@ pub fn prepare_insert(
         }
         return Err(super::errors::partition(run.cx, &writer.written(row, rules)));
     }
-    writer.check_row(row, rules, TriggerEvent::Insert, run)?;
+    writer.check_row(row, rules, statement, run)?;
+    Ok(true)
+}
+
+/// Inserts a row that an update has taken out of another partition; false: a trigger says not to.
+///
+/// # Errors
+/// As [`insert`].
+pub fn insert_moved(
+    writer: &mut Writer,
+    row: &mut [Datum],
+    rules: &RowRules,
+    run: &mut Run<'_, '_>,
+) -> Result<bool> {
+    if !prepare(writer, row, rules, TriggerEvent::Update, run)? {
+        return Ok(false);
+    }
+    if let Some(triggers) = &mut writer.triggers {
+        triggers.moving = true;
+    }
+    let inserted = writer.insert(row, run);
+    if let Some(triggers) = &mut writer.triggers {
+        triggers.moving = false;
+    }
+    inserted?;
     Ok(true)
 }
 

@@ -64,6 +64,8 @@ pub struct Triggers {
     captures: i16,
     events: Vec<RowEvent>,
     captured: Captured,
+    /// The row goes from one partition to another: the statement's transition tables have it as updated.
+    pub moving: bool,
 }
 
 fn bit(event: TriggerEvent) -> i16 {
@@ -130,6 +132,7 @@ impl Triggers {
             set,
             events: Vec::new(),
             captured: Captured::default(),
+            moving: false,
         }
     }
 
@@ -254,13 +257,14 @@ impl Triggers {
         new: Option<&[Datum]>,
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
-        if self.captures & bit(event) != 0 {
+        let kept = if self.moving { TriggerEvent::Update } else { event };
+        if self.captures & bit(kept) != 0 {
             let captured = &mut self.captured;
-            match (event, old, new) {
+            match (kept, old, new) {
                 (TriggerEvent::Insert, _, Some(new)) => captured.inserted.push(new.to_vec()),
-                (TriggerEvent::Update, Some(old), Some(new)) => {
-                    captured.updated[0].push(old.to_vec());
-                    captured.updated[1].push(new.to_vec());
+                (TriggerEvent::Update, old, new) => {
+                    captured.updated[0].extend(old.map(<[Datum]>::to_vec));
+                    captured.updated[1].extend(new.map(<[Datum]>::to_vec));
                 }
                 (TriggerEvent::Delete, Some(old), _) => captured.deleted.push(old.to_vec()),
                 _ => {}

@@ -567,7 +567,10 @@ impl Writer {
                 self.references.deleted(old, moved);
                 if let Some(triggers) = &mut self.triggers {
                     let event = TriggerEvent::Delete;
-                    triggers.note(event, (tid, TupleId::INVALID), Some(old), None, run)?;
+                    triggers.moving = moved.is_some();
+                    let noted = triggers.note(event, (tid, TupleId::INVALID), Some(old), None, run);
+                    triggers.moving = false;
+                    noted?;
                 }
                 Ok(Change::Done)
             }

@@ -49,7 +49,7 @@ pub fn call(
             Datum::array(oids::RECORD, rows)
         }
         F::PgMaintainPartitions => Datum::Int8(crate::interval::maintain(id, run)?),
-        F::SatisfiesHashPartition => return satisfies(&view, args, run).map(Some),
+        F::SatisfiesHashPartition => return satisfies(&view, args).map(Some),
         _ => return Ok(None),
     }))
 }
@@ -135,7 +135,7 @@ fn tree(
 }
 
 /// `satisfies_hash_partition(table, modulus, remainder, VARIADIC key)`.
-fn satisfies(view: &Snapshot, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Datum> {
+fn satisfies(view: &Snapshot, args: &[Datum]) -> Result<Datum> {
     if args.len() < 3 || args[..3].iter().any(Datum::is_null) {
         return Ok(Datum::Bool(false));
     }
@@ -160,9 +160,9 @@ fn satisfies(view: &Snapshot, args: &[Datum], run: &mut Run<'_, '_>) -> Result<D
     let Some(by) = by else {
         base::bail!(INVALID_PARAMETER_VALUE, "\"{}\" is not a hash partitioned table", table.name);
     };
-    let spread: Vec<Datum> = match &args[3..] {
-        [Datum::Array(array)] if !is_array_key(by) => array.items.clone(),
-        list => list.to_vec(),
+    let (spread, variadic) = match &args[3..] {
+        [Datum::Array(array)] if !is_array_key(by) => (array.items.clone(), true),
+        list => (list.to_vec(), false),
     };
     if spread.len() != by.keys.len() {
         base::bail!(
@@ -173,7 +173,7 @@ fn satisfies(view: &Snapshot, args: &[Datum], run: &mut Run<'_, '_>) -> Result<D
         );
     }
     for (n, (key, value)) in by.keys.iter().zip(&spread).enumerate() {
-        check_type(n, key.ty, value, run)?;
+        check_type(n, key.ty, value, variadic)?;
     }
     let hash = catalog::partition::hash_of(by, &spread);
     Ok(Datum::Bool(hash % modulus as u64 == remainder as u64))
@@ -185,7 +185,7 @@ fn is_array_key(by: &catalog::Partitioning) -> bool {
         .is_some_and(|k| types::TypeIo::get(Oid(k.ty)).is_some_and(|io| io.element != Oid::INVALID))
 }
 
-fn check_type(n: usize, ty: u32, value: &Datum, _run: &mut Run<'_, '_>) -> Result<()> {
+fn check_type(n: usize, ty: u32, value: &Datum, variadic: bool) -> Result<()> {
     let own = match value {
         Datum::Null => return Ok(()),
         Datum::Int2(_) => oids::INT2,
@@ -201,12 +201,16 @@ fn check_type(n: usize, ty: u32, value: &Datum, _run: &mut Run<'_, '_>) -> Resul
     let base = types::user::base_type(Oid(ty), -1).0;
     let same = own == base || (own == oids::TEXT && [oids::VARCHAR, oids::NAME].contains(&base));
     if !same {
+        let named = |ty| match variadic {
+            true => format!("\"{}\"", types::io::format_type(ty, -1)),
+            false => types::io::format_type(ty, -1).to_string(),
+        };
         base::bail!(
             INVALID_PARAMETER_VALUE,
             "column {} of the partition key has type {}, but supplied value is of type {}",
             n + 1,
-            types::io::format_type(base, -1),
-            types::io::format_type(own, -1)
+            named(base),
+            named(own)
         );
     }
     Ok(())

@@ -129,7 +129,7 @@ impl Binder<'_> {
             partition.by = Some(self.partitioning(spec, table)?);
         }
         if is_partition {
-            inherited.notices.clear();
+            inherited.notices.retain(|(message, _)| message.starts_with("merging constraint"));
             columns.iter_mut().for_each(|c| c.only_inherited = true);
         }
         Ok(Utility::CreateTable {
@@ -352,7 +352,8 @@ impl Binder<'_> {
             Some(ty) => (ty, -1),
             None => self.type_name(type_name)?,
         };
-        if types::TypeIo::get(ty).is_none_or(|io| io.category == b'P') {
+        let pseudo = types::TypeIo::get(ty).is_none_or(|io| io.category == b'P');
+        if pseudo || ty == types::oids::UNKNOWN {
             return Err(err!(
                 INVALID_TABLE_DEFINITION,
                 "column \"{}\" has pseudo-type {}",
@@ -678,6 +679,15 @@ impl Binder<'_> {
                         .detail("Valid values are between \"10\" and \"100\"."));
                     }
                 }
+                "oids" => {
+                    if !matches!(value.as_str(), "false" | "off" | "no" | "0") {
+                        return Err(err!(
+                            FEATURE_NOT_SUPPORTED,
+                            "tables declared WITH OIDS are not supported"
+                        ));
+                    }
+                    continue;
+                }
                 name if name.starts_with("autovacuum_")
                     || name.starts_with("toast")
                     || matches!(
@@ -687,7 +697,6 @@ impl Binder<'_> {
                             | "vacuum_truncate"
                             | "vacuum_index_cleanup"
                             | "deduplicate_items"
-                            | "oids"
                             | "interval"
                             | "partition_name"
                             | "partitions"

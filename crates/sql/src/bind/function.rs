@@ -261,7 +261,14 @@ impl Binder<'_> {
         args: Vec<Expr>,
         position: u32,
     ) -> Result<Expr> {
-        if !matches!(row.body, types::func::Body::Scalar(_) | types::func::Body::Typed(_)) {
+        use types::func::{Body, SessionFunction};
+        if matches!(row.body, Body::Session(SessionFunction::SatisfiesHashPartition)) {
+            // It looks itself what its last argument is.
+            let signature = Signature { declared: row.args, result: row.result };
+            let (args, ty) = self.fit(&signature, args, position)?;
+            return Ok(Expr::Call { function: row, args: args.into(), ty, position });
+        }
+        if !matches!(row.body, Body::Scalar(_) | Body::Typed(_)) {
             return Err(Error::unsupported("a VARIADIC array for this function").at(position));
         }
         let last = args.last().map_or(UNKNOWN, Expr::ty);

@@ -25,6 +25,8 @@ pub(crate) struct Inherited {
     pub notices: Vec<(String, Option<&'static str>)>,
     /// Columns for which the parents have different defaults.
     conflicts: Vec<String>,
+    /// The table is a partition, whose constraints are its parent's where they have a name in common.
+    is_partition: bool,
 }
 
 fn conflict_of_types(what: &str, name: &str, a: (Oid, i32), b: (Oid, i32)) -> base::Error {
@@ -188,7 +190,7 @@ impl Inherited {
                 "constraint \"{name}\" conflicts with inherited constraint on relation \"{table}\""
             );
         }
-        known.only_inherited = false;
+        known.only_inherited = self.is_partition;
         self.notices
             .push((format!("merging constraint \"{name}\" with inherited definition"), None));
         Ok(false)
@@ -203,7 +205,7 @@ impl Binder<'_> {
         persistence: Persistence,
         is_partition: bool,
     ) -> Result<Inherited> {
-        let mut out = Inherited::default();
+        let mut out = Inherited { is_partition, ..Inherited::default() };
         for node in parents {
             let Some(NodeEnum::RangeVar(range)) = &node.node else { continue };
             let table = self.find_table(&unplaced(range))?;

@@ -7,7 +7,7 @@ use catalog::object::Strategy;
 use catalog::{PartitionKey, Partitioning, Table};
 use pg_query::{NodeEnum, protobuf as pb};
 
-use crate::partition::{BoundSpec, BoundValue, Edge, PartitionCommand};
+use crate::partition::{BoundSpec, BoundValue, BoundValues, Edge, PartitionCommand};
 use crate::utility::ColumnDef;
 
 use super::{Binder, ast, inner};
@@ -54,7 +54,10 @@ impl Binder<'_> {
                     let name = ast::string(&column.fields[0]).to_owned();
                     self.partition_column(&rel, &name, column.location)?
                 }
-                Some(node) => self.partition_expression(&rel, node, &mut out.uses)?,
+                Some(node) => {
+                    let number = out.keys.len() + 1;
+                    self.partition_expression(&rel, node, number, &mut out.uses)?
+                }
             };
             out.keys.push(self.partition_order(key, elem, strategy)?);
         }
@@ -99,12 +102,24 @@ impl Binder<'_> {
         &mut self,
         rel: &crate::logical::TableRel,
         node: &NodeEnum,
+        number: usize,
         uses: &mut Vec<u32>,
     ) -> Result<PartitionKey> {
         let mut scope = super::Scope::new(None);
         scope.items.push(self.item_of(rel));
         scope.place.set(super::scope::Place::PartitionKey);
         let expr = self.holding(|b| b.expr(&scope, node)).map_err(base::Error::without_position)?;
+        let pseudo = match expr.ty() {
+            types::oids::UNKNOWN => Some("unknown"),
+            types::oids::RECORD => Some("record"),
+            _ => None,
+        };
+        if let Some(ty) = pseudo {
+            return Err(err!(
+                INVALID_TABLE_DEFINITION,
+                "partition key column {number} has pseudo-type {ty}"
+            ));
+        }
         let expr = self.resolve_unknown(expr)?;
         let refuse = |message: &str| Err(err!(INVALID_OBJECT_DEFINITION, "{message}"));
         if !crate::walk::has_columns(&expr) {
@@ -193,6 +208,7 @@ impl Binder<'_> {
                 return Err(err!(UNDEFINED_COLUMN, "column \"{}\" does not exist", def.colname));
             };
             let (type_oid, typemod) = (known.ty.0, known.typmod);
+            def.coll_clause = None;
             def.type_name =
                 Some(pb::TypeName { type_oid, typemod, location: -1, ..pb::TypeName::default() });
         }
@@ -205,6 +221,22 @@ impl Binder<'_> {
         spec: &pb::PartitionBoundSpec,
         parent: &Table,
     ) -> Result<BoundSpec> {
+        let values = self.bound_values(spec, parent)?;
+        let place = |node: &pb::Node| node.node.as_ref().map_or(0, |n| self.at(ast::location(n)));
+        let lower = if spec.listdatums.is_empty() { &spec.lowerdatums } else { &spec.listdatums };
+        Ok(BoundSpec {
+            values,
+            at: self.at(spec.location),
+            lower_at: lower.iter().map(place).collect(),
+            upper_at: spec.upperdatums.iter().map(place).collect(),
+        })
+    }
+
+    fn bound_values(
+        &mut self,
+        spec: &pb::PartitionBoundSpec,
+        parent: &Table,
+    ) -> Result<BoundValues> {
         let Some(by) = &parent.partitioning else {
             return Err(err!(INVALID_OBJECT_DEFINITION, "\"{}\" is not partitioned", parent.name));
         };
@@ -215,7 +247,7 @@ impl Binder<'_> {
                     "a hash-partitioned table may not have a default partition".to_owned(),
                 ));
             }
-            return Ok(BoundSpec::Default);
+            return Ok(BoundValues::Default);
         }
         let given = spec.strategy.chars().next().unwrap_or(' ');
         if given != by.strategy.letter() {
@@ -243,7 +275,7 @@ impl Binder<'_> {
                         "remainder for hash partition must be less than modulus".to_owned(),
                     ));
                 }
-                Ok(BoundSpec::Hash(spec.modulus, spec.remainder))
+                Ok(BoundValues::Hash(spec.modulus, spec.remainder))
             }
             Strategy::List => {
                 let name = key_name(parent, &by.keys[0]);
@@ -255,7 +287,7 @@ impl Binder<'_> {
                         values.push(value);
                     }
                 }
-                Ok(BoundSpec::List(values))
+                Ok(BoundValues::List(values))
             }
             Strategy::Range => {
                 let keys = by.keys.len();
@@ -268,7 +300,7 @@ impl Binder<'_> {
                 }
                 let lower = self.bound_edges(&spec.lowerdatums, parent, by)?;
                 let upper = self.bound_edges(&spec.upperdatums, parent, by)?;
-                Ok(BoundSpec::Range(lower, upper))
+                Ok(BoundValues::Range(lower, upper))
             }
         }
     }
@@ -289,6 +321,11 @@ impl Binder<'_> {
         }
         let Some(spec) = &command.bound else { return Ok(PartitionCommand::AttachIndex(name)) };
         match self.find_relation(table.schema.as_deref(), &table.name) {
+            Some(catalog::snapshot::Relation::Table(parent))
+                if parent.kind == catalog::TableKind::Table && !parent.is_partitioned() =>
+            {
+                Err(err!(WRONG_OBJECT_TYPE, "table \"{}\" is not partitioned", parent.name))
+            }
             Some(catalog::snapshot::Relation::Table(parent)) if !parent.is_partitioned() => {
                 Err(err!(
                     WRONG_OBJECT_TYPE,
@@ -371,7 +408,17 @@ impl Binder<'_> {
         }
         let scope = super::Scope::new(None);
         scope.place.set(super::scope::Place::PartitionBound);
-        let expr = self.holding(|b| b.expr(&scope, node))?;
+        let expr = self.holding(|b| b.expr(&scope, node)).map_err(|error| {
+            // There are no columns here, whatever their names.
+            let mut error = error;
+            let code = error.code();
+            if ![base::sqlstate::UNDEFINED_COLUMN, base::sqlstate::UNDEFINED_TABLE].contains(&code)
+            {
+                return error;
+            }
+            err!(FEATURE_NOT_SUPPORTED, "cannot use column reference in partition bound expression")
+                .at(error.fields_mut().position)
+        })?;
         let expr = self.resolve_unknown(expr)?;
         self.holding(|b| b.assign(expr, ty, key.typmod, name, position)).map_err(|error| {
             if error.code() != base::sqlstate::DATATYPE_MISMATCH {

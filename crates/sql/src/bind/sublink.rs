@@ -23,6 +23,8 @@ pub(super) fn refuse(scope: &Scope<'_>, position: u32) -> Result<()> {
         Place::Transform => "transform expression",
         Place::CopyWhere => "COPY FROM WHERE condition",
         Place::TriggerWhen => "trigger WHEN condition",
+        Place::PartitionKey => "partition key expression",
+        Place::PartitionBound => "partition bound",
         _ => "",
     };
     if !place.is_empty() {

@@ -238,7 +238,8 @@ impl Binder<'_> {
             return Err(err!(SYNTAX_ERROR, "attribute without a type"));
         };
         let (ty, typmod) = self.type_name(type_name).map_err(|e| self.near(e))?;
-        if types::TypeIo::get(ty).is_none_or(|io| io.category == b'P') {
+        let pseudo = types::TypeIo::get(ty).is_none_or(|io| io.category == b'P');
+        if pseudo || ty == types::oids::UNKNOWN {
             return Err(err!(
                 INVALID_TABLE_DEFINITION,
                 "column \"{}\" has pseudo-type {}",
