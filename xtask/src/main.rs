@@ -1,6 +1,7 @@
-//! The project's own chores: `cargo xtask tidy | docs | bench`.
+//! The project's own chores: `cargo xtask tidy | circles | docs | bench`.
 
 mod bench;
+mod circles;
 mod docs;
 mod idle;
 mod tidy;
@@ -12,10 +13,14 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let result = match args.first().map(String::as_str) {
         Some("tidy") => tidy::run(),
+        Some("circles") => circles::run(&args[1..]),
         Some("docs") => docs::write(),
         Some("bench") if args.get(1).is_some_and(|a| a == "watch") => watch::run(&args[2..]),
         Some("bench") => bench::run(&args[1..]),
-        _ => Err("usage: cargo xtask tidy | docs | bench [--quick] [--seconds N]".to_owned()),
+        _ => {
+            Err("usage: cargo xtask tidy | circles [CRATE] | docs | bench [--quick] [--seconds N]"
+                .to_owned())
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

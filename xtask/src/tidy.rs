@@ -1,9 +1,9 @@
-//! What Clippy can't say: layering, file length, stubs, `SAFETY` lines, documents made from tables, references in documents.
+//! What Clippy can't say: layering, circles of files, file length, stubs, `SAFETY` lines, documents made from tables, references in documents.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{docs, root};
+use crate::{circles, docs, root};
 
 /// The crates from the lowest to the highest; each may use only those before it (the table in ARCHITECTURE.md).
 const LAYERS: [&str; 19] = [
@@ -46,6 +46,7 @@ pub fn run() -> Result<(), String> {
     for layer in LAYERS {
         check_layer(layer, &mut findings);
     }
+    circles::check(&mut findings)?;
     for file in sources(&root(), ".rs")? {
         check_file(&file, &mut findings)?;
     }
