@@ -13,62 +13,15 @@
 //!
 //! Left out: rights on large objects, foreign servers and settings.
 
-use base::{Error, Result, err};
+pub use crate::privilege;
 
-use crate::object::{Acl, AclItem, AclKind, DefaultAcl, Id, Table, ids};
-use crate::snapshot::Snapshot;
+use base::{Error, Result, err};
 use types::func::quote_ident;
 
-/// The rights, one bit each.
-pub mod privilege {
-    /// INSERT.
-    pub const INSERT: u16 = 1;
-    /// SELECT.
-    pub const SELECT: u16 = 1 << 1;
-    /// UPDATE.
-    pub const UPDATE: u16 = 1 << 2;
-    /// DELETE.
-    pub const DELETE: u16 = 1 << 3;
-    /// TRUNCATE.
-    pub const TRUNCATE: u16 = 1 << 4;
-    /// REFERENCES.
-    pub const REFERENCES: u16 = 1 << 5;
-    /// TRIGGER.
-    pub const TRIGGER: u16 = 1 << 6;
-    /// EXECUTE.
-    pub const EXECUTE: u16 = 1 << 7;
-    /// USAGE.
-    pub const USAGE: u16 = 1 << 8;
-    /// CREATE.
-    pub const CREATE: u16 = 1 << 9;
-    /// TEMPORARY.
-    pub const TEMPORARY: u16 = 1 << 10;
-    /// CONNECT.
-    pub const CONNECT: u16 = 1 << 11;
-    /// Words with their bits and letters, in the order of PostgreSQL's bits.
-    pub const ALL: [(&str, u16, char); 12] = [
-        ("INSERT", INSERT, 'a'),
-        ("SELECT", SELECT, 'r'),
-        ("UPDATE", UPDATE, 'w'),
-        ("DELETE", DELETE, 'd'),
-        ("TRUNCATE", TRUNCATE, 'D'),
-        ("REFERENCES", REFERENCES, 'x'),
-        ("TRIGGER", TRIGGER, 't'),
-        ("EXECUTE", EXECUTE, 'X'),
-        ("USAGE", USAGE, 'U'),
-        ("CREATE", CREATE, 'C'),
-        ("TEMPORARY", TEMPORARY, 'T'),
-        ("CONNECT", CONNECT, 'c'),
-    ];
-
-    /// The bit of a word, in any case; `TEMP` is `TEMPORARY`.
-    pub fn named(word: &str) -> Option<u16> {
-        let word = if word.eq_ignore_ascii_case("temp") { "TEMPORARY" } else { word };
-        ALL.iter().find(|(name, _, _)| name.eq_ignore_ascii_case(word)).map(|(_, bit, _)| *bit)
-    }
-}
-
-use privilege::*;
+use crate::object::{Acl, AclItem, AclKind, DefaultAcl, Id, Table, ids};
+use crate::privilege::*;
+use crate::snapshot::Snapshot;
+use crate::system::tables::by_oid;
 
 impl AclKind {
     /// Every right that there is on such an object.
@@ -253,7 +206,7 @@ impl<'a> Rights<'a> {
             AclKind::Table => match (catalog.table(object), catalog.sequence(object)) {
                 (Some(table), _) => Some(table.owner),
                 (None, Some(sequence)) => Some(sequence.owner),
-                _ => crate::system::by_oid(base::Oid(object)).map(|_| ids::SUPERUSER),
+                _ => by_oid(base::Oid(object)).map(|_| ids::SUPERUSER),
             },
             AclKind::Schema => catalog.schema(object).map(|s| s.owner),
             AclKind::Database => catalog.database(object).map(|d| d.owner),
@@ -294,7 +247,7 @@ impl<'a> Rights<'a> {
         };
         match kind {
             AclKind::Table => {
-                if let Some(table) = crate::system::by_oid(base::Oid(object)) {
+                if let Some(table) = by_oid(base::Oid(object)) {
                     give(table.readers(), SELECT);
                 }
             }

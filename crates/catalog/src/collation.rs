@@ -7,13 +7,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use base::{Error, err};
-use types::TypeIo;
-use types::oids;
+use types::{TypeIo, oids};
 
 use crate::object::ids::{COLLATION_C, COLLATION_DEFAULT, PG_CATALOG, SUPERUSER};
 use crate::object::{Collation, Column, Id, IndexColumn, KeyCollation, Table, UserTypeKind};
 use crate::snapshot::Snapshot;
-use crate::system::icu_locales;
+use crate::system::facts::icu_locales;
 
 /// UTF-8, as `collencoding` has it.
 pub const UTF8: i32 = 6;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::object::{
-    Constraint, ConstraintKind, ForeignKeyAction, Id, Index, IndexColumn, Table, Trigger,
+    Constraint, ConstraintKind, ForeignKeyAction, Id, Index, IndexColumn, Table, Trigger, ids,
 };
 use crate::snapshot::Snapshot;
 
@@ -30,7 +30,7 @@ fn qualified(catalog: &Snapshot, schema: Id, name: &str) -> String {
 /// A collation's name, with its schema where it is none of PostgreSQL's own.
 pub fn collation_name(catalog: &Snapshot, id: Id) -> String {
     match catalog.collation(id) {
-        Some(c) if c.schema == crate::object::ids::PG_CATALOG => quote_ident(&c.name),
+        Some(c) if c.schema == ids::PG_CATALOG => quote_ident(&c.name),
         Some(c) => qualified(catalog, c.schema, &c.name),
         None => id.to_string(),
     }
@@ -50,7 +50,7 @@ pub fn index_column(
     let usual = match (&key.expression, table.columns.get(usize::from(key.column).wrapping_sub(1)))
     {
         (None, Some(column)) => catalog.column_collation(column),
-        _ => crate::object::ids::COLLATION_DEFAULT,
+        _ => ids::COLLATION_DEFAULT,
     };
     if let Some(own) = key.collation.as_ref().filter(|c| c.oid != usual) {
         let name = catalog.shown_collation(path, own.oid).unwrap_or_default();

@@ -8,6 +8,8 @@ use crate::definition::quote_ident;
 use crate::object::{Function, FunctionArg, Id};
 use crate::snapshot::Snapshot;
 
+pub use crate::system::facts::RoutineInfo;
+
 fn argument(function: &Function, arg: &FunctionArg, defaults: bool) -> String {
     let mut out = String::new();
     out.push_str(match arg.mode {
@@ -99,29 +101,6 @@ pub fn named(catalog: &Snapshot, path: &[Id], schema: Option<&str>, name: &str) 
     let own = catalog.functions_named(name).filter(|f| schemas.contains(&f.schema));
     out.extend(own.map(|f| f.oid));
     out
-}
-
-/// What a definition has to know of a function that it names, whether or not it runs here.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RoutineInfo {
-    /// Oid.
-    pub oid: Id,
-    /// Name.
-    pub name: String,
-    /// Types of the inputs.
-    pub args: Vec<Oid>,
-    /// Result.
-    pub result: Oid,
-    /// Returns a set.
-    pub set: bool,
-    /// STRICT.
-    pub strict: bool,
-    /// `f`, `p`, `a` or `w`, as in `pg_proc.prokind`.
-    pub kind: char,
-    /// `i`, `s` or `v`.
-    pub volatility: char,
-    /// The last input is VARIADIC.
-    pub variadic: bool,
 }
 
 /// See [`RoutineInfo`].

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use base::{Error, Result, err};
 use imbl::{HashMap, OrdMap, OrdSet};
 
-use crate::defined::DefinedMap;
+use crate::defined_map::DefinedMap;
 use crate::object::{
     Acl, AclKind, Collation, Comment, Database, DefaultAcl, Defined, EventTrigger, Function, Id,
     Index, Object, Role, Schema, Sequence, SessionDefaults, Table, TableStats, UserType,
-    UserTypeKind,
+    UserTypeKind, ids,
 };
 use crate::partition::Family;
 
@@ -616,7 +616,7 @@ impl Snapshot {
         if !matches!(name, "pg_largeobject" | "pg_largeobject_metadata") {
             return None;
         }
-        match self.relation_in(crate::object::ids::PG_TOAST, name)? {
+        match self.relation_in(ids::PG_TOAST, name)? {
             Relation::Table(table) => self.table(table.oid),
             _ => None,
         }

@@ -9,6 +9,7 @@ use types::user::TextSearch;
 
 use crate::files;
 use crate::ispell::Ispell;
+use crate::lower::lower;
 use crate::options::{Options, flag};
 use crate::thesaurus::Thesaurus;
 
@@ -160,7 +161,7 @@ fn synonym(options: &Options) -> Result<Dictionary> {
     for line in files::read(file, "syn", "synonym file")?.lines() {
         let mut fields = line.split_whitespace();
         let (Some(from), Some(to)) = (fields.next(), fields.next()) else { continue };
-        let case = |word: &str| if case_sensitive { word.to_owned() } else { crate::lower(word) };
+        let case = |word: &str| if case_sensitive { word.to_owned() } else { lower(word) };
         let (to, prefix) = match to.strip_suffix('*') {
             Some(to) if !to.is_empty() => (to, true),
             _ => (to, false),
@@ -216,7 +217,7 @@ impl Dictionary {
     pub fn lexize(&self, word: &str) -> Result<Norms> {
         Ok(match self {
             Dictionary::Simple { stop, accept } => {
-                let lower = crate::lower(word);
+                let lower = lower(word);
                 if lower.is_empty() || stop.contains(&lower) {
                     Some(Vec::new())
                 } else {
@@ -224,13 +225,13 @@ impl Dictionary {
                 }
             }
             Dictionary::Synonym { words, case_sensitive } => {
-                let key = if *case_sensitive { word.to_owned() } else { crate::lower(word) };
+                let key = if *case_sensitive { word.to_owned() } else { lower(word) };
                 words.get(&key).map(|norm| vec![norm.clone()])
             }
             Dictionary::Thesaurus(t) => t.single(word)?,
-            Dictionary::Ispell(i) => i.lexize(&crate::lower(word))?,
+            Dictionary::Ispell(i) => i.lexize(&lower(word))?,
             Dictionary::Snowball { stem, stop } => {
-                let lower = crate::lower(word);
+                let lower = lower(word);
                 if lower.len() > STEM_BYTES {
                     Some(vec![Norm::of(&lower)])
                 } else if lower.is_empty() || stop.contains(&lower) {

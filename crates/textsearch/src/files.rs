@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use base::{Result, WaitEvent, err};
 
+use crate::lower::lower;
+
 macro_rules! own { ($($name:literal)*) => {
     &[$(($name, include_str!(concat!("../data/", $name)))),*]
 } }
@@ -63,5 +65,5 @@ pub fn read(name: &str, extension: &str, kind: &str) -> Result<String> {
 pub fn stop_words(name: &str) -> Result<std::collections::HashSet<String>> {
     let text = read(name, "stop", "stop-word file")?;
     let words = text.lines().filter_map(|l| l.split_whitespace().next());
-    Ok(words.map(crate::lower).collect())
+    Ok(words.map(lower).collect())
 }

@@ -25,6 +25,7 @@ pub mod headline;
 mod ispell;
 mod json;
 mod lexer;
+mod lower;
 pub mod options;
 pub mod parse;
 pub mod parser;
@@ -49,15 +50,3 @@ pub static PACKAGE: Package = Package {
     open_types: &[(vector::TSVECTOR, &vector::TsVectorType), (query::TSQUERY, &query::TsQueryType)],
     ..Package::EMPTY
 };
-
-/// Lower case, character by character: what has no single lower letter stays.
-pub(crate) fn lower(text: &str) -> String {
-    let one = |c: char| {
-        let mut lower = c.to_lowercase();
-        match (lower.next(), lower.next()) {
-            (Some(l), None) => l,
-            _ => c,
-        }
-    };
-    text.chars().map(one).collect()
-}

@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ExtendedStatistics, Id};
+use super::ExtendedStatistics;
+use crate::object::id::Id;
 use crate::system::class;
 
 /// What makes a function an aggregate. Functions and types are oids; 0: none.

@@ -1,11 +1,10 @@
 //! Indexes and what they are made of; collations.
 
-use serde::{Deserialize, Serialize};
-
 use base::AccessMethod;
+use serde::{Deserialize, Serialize};
 use types::collation::Slot;
 
-use super::Id;
+use crate::object::id::Id;
 
 /// An index.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -4,7 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Aggregate, Column, Constraint, Id};
+use super::{Aggregate, Column, Constraint};
+use crate::object::id::Id;
 
 /// A type that a user made.
 #[derive(Clone, Debug, Serialize, Deserialize)]

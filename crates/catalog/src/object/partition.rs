@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Id, KeyCollation};
+use super::KeyCollation;
+use crate::object::id::Id;
 
 /// How rows are spread over partitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

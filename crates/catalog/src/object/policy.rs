@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Id;
+use crate::object::id::Id;
 
 /// A policy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Id;
+use crate::object::id::Id;
 
 /// A role.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Id, Known, PartitionBound, Partitioning, Policy, Rule, Trigger};
+use super::{Known, PartitionBound, Partitioning, Policy, Rule, Trigger};
+use crate::object::id::Id;
 
 /// What kind of relation a [`Table`] is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Id;
+use crate::object::id::Id;
 
 /// Bits of `pg_trigger.tgtype`.
 pub mod trigger_type {

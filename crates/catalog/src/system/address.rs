@@ -7,10 +7,11 @@ use types::oids;
 
 use super::facts::{self, Fact};
 use super::reg::Names;
-use super::sequences::class;
-use super::{relations, schema};
 use crate::object::{Defined, Id, TableKind, ids};
 use crate::snapshot::Relation;
+use crate::system::class::{self, default_id, rule_id};
+use crate::system::named::{ACCESS_METHODS, LANGUAGES, TABLESPACES};
+use crate::system::tables::{by_oid, tables};
 
 /// An object's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +135,7 @@ impl Names<'_> {
             class::EXTENSION => (super::named::extension(self.catalog, "plpgsql") == Some(id))
                 .then(|| plain("extension", "plpgsql")),
             class::TABLESPACE => {
-                let found = schema::TABLESPACES.iter().find(|t| t.0 == id)?;
+                let found = TABLESPACES.iter().find(|t| t.0 == id)?;
                 Some(plain("tablespace", found.1))
             }
             _ => {
@@ -143,8 +144,8 @@ impl Names<'_> {
                     class::SCHEMA => self.catalog.schema(id)?.name.clone(),
                     class::ROLE => self.catalog.role(id)?.name.clone(),
                     class::DATABASE => self.catalog.database(id)?.name.clone(),
-                    class::LANGUAGE => schema::LANGUAGES.iter().find(|l| l.0 == id)?.1.to_owned(),
-                    _ => schema::ACCESS_METHODS.iter().find(|m| m.0 == id)?.1.to_owned(),
+                    class::LANGUAGE => LANGUAGES.iter().find(|l| l.0 == id)?.1.to_owned(),
+                    _ => ACCESS_METHODS.iter().find(|m| m.0 == id)?.1.to_owned(),
                 };
                 Some(plain(kind, &name))
             }
@@ -154,7 +155,7 @@ impl Names<'_> {
     /// An operator, cast, operator class or family, conversion that a user made.
     fn defined_identity(&self, own: &Defined) -> Option<Identity> {
         let name = own.name();
-        let of_method = |method: Id| schema::ACCESS_METHODS.iter().find(|m| m.0 == method);
+        let of_method = |method: Id| ACCESS_METHODS.iter().find(|m| m.0 == method);
         Some(match own {
             Defined::Extension(e) => plain("extension", &e.name),
             Defined::Operator(o) => {
@@ -384,7 +385,7 @@ impl Names<'_> {
 
     fn of_method(&self, kind: &str, fact: Fact, method: usize) -> Option<Identity> {
         let id = fact.id(method);
-        let method = schema::ACCESS_METHODS.iter().find(|m| m.0 == id)?.1;
+        let method = ACCESS_METHODS.iter().find(|m| m.0 == id)?.1;
         let name = fact.text(1);
         let base = self.in_schema(kind, ids::PG_CATALOG, name, name);
         Some(Identity {
@@ -405,7 +406,7 @@ impl Names<'_> {
             Some(Relation::Index(_)) => "index",
             Some(Relation::Sequence(_)) => "sequence",
             None if facts::index(id).is_some() => "index",
-            None => match super::by_oid(Oid(id)) {
+            None => match by_oid(Oid(id)) {
                 Some(t) if t.is_view => "view",
                 Some(_) => "table",
                 None => "composite type",
@@ -437,7 +438,7 @@ impl Names<'_> {
         let at = usize::try_from(number).ok()?.checked_sub(1)?;
         match self.catalog.table(relation) {
             Some(table) => table.columns.get(at).filter(|c| !c.dropped).map(|c| c.name.clone()),
-            None => super::by_oid(Oid(relation))?.columns.get(at).map(|c| c.0.to_owned()),
+            None => by_oid(Oid(relation))?.columns.get(at).map(|c| c.0.to_owned()),
         }
     }
 
@@ -445,7 +446,7 @@ impl Names<'_> {
         match self.catalog.table(relation) {
             Some(table) => table.column(name).map(|(n, _)| i32::from(n)),
             None => {
-                let columns = super::by_oid(Oid(relation))?.columns;
+                let columns = by_oid(Oid(relation))?.columns;
                 columns.iter().position(|c| c.0 == name).map(|n| n as i32 + 1)
             }
         }
@@ -538,7 +539,7 @@ impl Names<'_> {
 
     fn default_identity(&self, id: Id) -> Option<Identity> {
         for table in self.catalog.tables() {
-            let is = |n: &u16| relations::default_id(table.oid, *n) == id;
+            let is = |n: &u16| default_id(table.oid, *n) == id;
             let with = table.live_columns().filter(|(_, c)| c.default.is_some()).map(|(n, _)| n);
             if let Some(number) = with.into_iter().find(is) {
                 let column = self.relation_identity(table.oid, i32::from(number))?;
@@ -577,10 +578,8 @@ impl Names<'_> {
     }
 
     fn rule_identity(&self, id: Id) -> Option<Identity> {
-        let is = |t: &&std::sync::Arc<crate::Table>| {
-            t.query.is_some() && relations::rule_id(t.oid) == id
-        };
-        let system = || super::tables().iter().find(|t| relations::rule_id(t.oid.0) == id);
+        let is = |t: &&std::sync::Arc<crate::Table>| t.query.is_some() && rule_id(t.oid) == id;
+        let system = || tables().iter().find(|t| rule_id(t.oid.0) == id);
         let view = match self.catalog.tables().find(is) {
             Some(table) => table.oid,
             None => system()?.oid.0,

@@ -2,28 +2,21 @@
 //! [`facts`] adds to them; operator classes.
 
 use base::{Oid, Result};
-use types::func::Volatility;
-use types::{Datum, TypeIo, func, oids};
+use types::func::{self, Volatility};
+use types::{Datum, TypeIo, oids};
 
-use super::SystemCx;
 use super::facts::{self, Fact, field, kind, operator};
-use super::roles::acl_datum;
 use super::row::{Row, array, oid, row};
 use crate::acl::Rights;
 use crate::collation::of_built_in;
 use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG, SUPERUSER};
 use crate::object::{AclKind, Id};
+use crate::system::acl_rows::acl_datum;
+use crate::system::cx::SystemCx;
+use crate::system::names::storage_of;
+use crate::system::tables::{SystemTable, tables};
 
 type Rows = Result<Vec<Vec<Datum>>>;
-
-/// Where a type's values may be kept: plain, main or extended.
-pub(super) fn storage_of(t: &TypeIo) -> char {
-    match facts::kinds().get(t.oid.0) {
-        Some(fact) => fact.letter(2),
-        None if t.len >= 0 => 'p',
-        None => 'x',
-    }
-}
 
 fn type_row(t: &TypeIo) -> Vec<Datum> {
     let kind = match t.category {
@@ -115,7 +108,7 @@ pub(super) fn pg_type(cx: &SystemCx<'_>) -> Rows {
     let absent = facts::kinds().iter().filter(|f| !has_type(f.id(0)) && facts::is_kind_here(*f));
     let mut out: Vec<_> =
         TypeIo::all().iter().map(type_row).chain(absent.map(absent_type)).collect();
-    out.extend(super::tables().iter().filter_map(|t| {
+    out.extend(tables().iter().filter_map(|t| {
         let id = facts::own_row_types().get(&t.oid.0)?;
         Some(own_row_type(*id, t))
     }));
@@ -124,7 +117,7 @@ pub(super) fn pg_type(cx: &SystemCx<'_>) -> Rows {
 }
 
 /// The row type of a system table that PostgreSQL does not have.
-fn own_row_type(id: Id, table: &super::SystemTable) -> Vec<Datum> {
+fn own_row_type(id: Id, table: &SystemTable) -> Vec<Datum> {
     row(PG_CATALOG, "pg_type")
         .set("oid", oid(id))
         .set("typname", table.name)

@@ -3,12 +3,12 @@
 use base::Result;
 use types::Datum;
 
-use super::SystemCx;
 use super::row::{Row, oid, row};
-use super::views::{database_name, schema_name};
 use crate::collation::UTF8;
 use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
 use crate::object::{Collation, Id};
+use crate::system::cx::SystemCx;
+use crate::system::names::{database_name, schema_name};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 

@@ -3,10 +3,10 @@
 
 use types::Datum;
 
-use super::SystemCx;
 use super::row::{oid, row};
 use crate::object::ids::PG_CATALOG;
 use crate::object::{AggregateSteps, FamilyFunction, FamilyOperator, Function, Id, UserTypeKind};
+use crate::system::cx::SystemCx;
 
 type Out = Vec<Vec<Datum>>;
 

@@ -3,11 +3,12 @@
 use base::Result;
 use types::Datum;
 
-use super::SystemCx;
 use super::row::{oid, row};
-use super::sequences::class;
 use crate::object::ids::PG_CATALOG;
 use crate::object::{ConstraintKind, Defined, Function, Id, Table, UserType, UserTypeKind};
+use crate::system::class::{self, default_id, rule_id};
+use crate::system::classes::class_of;
+use crate::system::cx::SystemCx;
 
 /// An object: class, oid, column.
 type End = (Id, Id, u16);
@@ -78,7 +79,7 @@ impl Ties<'_, '_> {
         let all = uses.clone();
         let finer = |id| all.clone().any(|(other, column)| other == id && column != 0);
         for (id, column) in uses.filter(|(id, column)| *column != 0 || !finer(*id)) {
-            self.add(from, (super::schema::class_of(self.cx, id), id, column), 'n');
+            self.add(from, (class_of(self.cx, id), id, column), 'n');
         }
     }
 
@@ -97,7 +98,7 @@ impl Ties<'_, '_> {
             self.add_type((class::RELATION, t.oid, n), column.ty);
             self.add_collation((class::RELATION, t.oid, n), column.collation);
             if column.default.is_some() {
-                let default = (class::DEFAULT, super::relations::default_id(t.oid, n), 0);
+                let default = (class::DEFAULT, default_id(t.oid, n), 0);
                 self.add(default, (class::RELATION, t.oid, n), 'a');
                 self.add_uses(default, column.default_uses.iter().map(|id| (*id, 0)));
             }
@@ -115,7 +116,7 @@ impl Ties<'_, '_> {
             self.add_uses(from, rule.uses.iter().copied());
         }
         if let Some(query) = &t.query {
-            let rule = (class::REWRITE, super::relations::rule_id(t.oid), 0);
+            let rule = (class::REWRITE, rule_id(t.oid), 0);
             self.add(rule, own, 'i');
             self.add_uses(rule, query.uses.iter().copied());
         }
@@ -234,7 +235,7 @@ impl Ties<'_, '_> {
     /// The use of an object, if it is one that somebody made.
     fn add_own(&mut self, from: End, id: Id) {
         if id >= base::Oid::FIRST_USER.0 {
-            self.add(from, (super::schema::class_of(self.cx, id), id, 0), 'n');
+            self.add(from, (class_of(self.cx, id), id, 0), 'n');
         }
     }
 
@@ -290,7 +291,7 @@ impl Ties<'_, '_> {
             self.add(own, (class::EXTENSION, *id, 0), 'n');
         }
         for id in &e.members {
-            let class = super::schema::class_of(self.cx, *id);
+            let class = class_of(self.cx, *id);
             self.add((class, *id, 0), own, 'e');
         }
     }

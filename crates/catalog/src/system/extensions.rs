@@ -1,13 +1,12 @@
 //! `pg_available_extensions`, `pg_available_extension_versions`, `pg_extension_threads`.
 
 use base::Result;
-use types::Datum;
-use types::oids;
+use types::{Datum, oids};
 
-use super::SystemCx;
 use super::row::{array, row};
 use crate::extension::{self, Control};
 use crate::object::ids::PG_CATALOG;
+use crate::system::cx::SystemCx;
 
 type Rows = Result<Vec<Vec<Datum>>>;
 

@@ -8,11 +8,13 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use base::Oid;
 use types::{Datum, TypeIo, func, oids, opclass};
 
 use super::row::{array, oid};
 use crate::object::Id;
 use crate::object::ids::{BTREE_AM, INFORMATION_SCHEMA, PG_CATALOG};
+use crate::system::tables::{by_oid, lines, tables};
 
 /// A line's fields.
 #[derive(Clone, Copy)]
@@ -72,7 +74,7 @@ pub(super) struct Facts {
 impl Facts {
     fn read(text: &'static str) -> Facts {
         let line = |l: &'static str| Fact(Vec::leak(l.split('\t').collect()));
-        let lines: Vec<Fact> = super::row::lines(text).map(line).collect();
+        let lines: Vec<Fact> = lines(text).map(line).collect();
         let by_id = lines.iter().enumerate().map(|(i, l)| (l.id(0), i)).collect();
         Facts { lines, by_id }
     }
@@ -247,10 +249,10 @@ pub fn operand_types(id: Id) -> Option<[Id; 2]> {
 }
 
 /// See [`crate::routine::RoutineInfo`].
-pub(crate) fn routine_info(id: Id) -> Option<crate::routine::RoutineInfo> {
+pub(crate) fn routine_info(id: Id) -> Option<RoutineInfo> {
     let own = || {
         let f = func::function(base::Oid(id))?;
-        Some(crate::routine::RoutineInfo {
+        Some(RoutineInfo {
             oid: id,
             name: f.name.to_owned(),
             args: f.args.to_vec(),
@@ -264,7 +266,7 @@ pub(crate) fn routine_info(id: Id) -> Option<crate::routine::RoutineInfo> {
     };
     let Some(f) = functions().get(id) else { return own() };
     let flags = f.text(field::FLAGS).as_bytes();
-    Some(crate::routine::RoutineInfo {
+    Some(RoutineInfo {
         oid: id,
         name: f.text(field::NAME).to_owned(),
         args: f.ids(field::ARGUMENTS).map(base::Oid).collect(),
@@ -307,7 +309,7 @@ pub fn type_named(schema: Id, name: &str) -> Option<Id> {
 pub(super) fn is_kind_here(f: Fact) -> bool {
     let of_relation = |f: Fact| {
         let relation = f.id(kind::RELATION);
-        relation == 0 || super::by_oid(base::Oid(relation)).is_some()
+        relation == 0 || by_oid(base::Oid(relation)).is_some()
     };
     let element = (f.letter(1) == 'b').then(|| kinds().get(f.id(kind::ELEMENT))).flatten();
     of_relation(f) && element.is_none_or(of_relation)
@@ -342,7 +344,7 @@ pub(super) fn own_row_types() -> &'static HashMap<Id, Id> {
     static TYPES: OnceLock<HashMap<Id, Id>> = OnceLock::new();
     TYPES.get_or_init(|| {
         let known: Vec<Id> = kinds().iter().map(|f| f.id(kind::RELATION)).collect();
-        let own = super::tables().iter().filter(|t| !known.contains(&t.oid.0));
+        let own = tables().iter().filter(|t| !known.contains(&t.oid.0));
         own.zip(OWN_ROW_TYPES..).map(|(t, ty)| (t.oid.0, ty)).collect()
     })
 }
@@ -519,7 +521,7 @@ fn described() -> &'static HashMap<(Id, Id), &'static str> {
             let key = (id(), id());
             (key, fields.next().unwrap_or_default())
         };
-        super::row::lines(include_str!("facts/descriptions.txt")).map(line).collect()
+        lines(include_str!("facts/descriptions.txt")).map(line).collect()
     })
 }
 
@@ -560,7 +562,7 @@ pub fn indexes() -> &'static [SystemIndex] {
             primary: f.letter(4) == 'p',
             constraint: f.id(5),
         };
-        let of_table = |i: &SystemIndex| super::by_oid(base::Oid(i.table)).is_some();
+        let of_table = |i: &SystemIndex| by_oid(base::Oid(i.table)).is_some();
         facts.iter().map(one).filter(of_table).collect()
     })
 }
@@ -573,14 +575,14 @@ pub fn index(id: Id) -> Option<&'static SystemIndex> {
 impl SystemIndex {
     /// Its columns' names.
     pub fn column_names(&self) -> Vec<&'static str> {
-        let table = super::by_oid(base::Oid(self.table));
+        let table = by_oid(base::Oid(self.table));
         let column = |n: &i16| table.and_then(|t| t.columns.get(*n as usize - 1));
         self.columns.iter().map(|n| column(n).map_or("", |c| c.0)).collect()
     }
 
     /// `CREATE INDEX …`.
     pub fn definition(&self) -> String {
-        let table = super::by_oid(base::Oid(self.table)).map_or("", |t| t.name);
+        let table = by_oid(base::Oid(self.table)).map_or("", |t| t.name);
         let columns: Vec<String> =
             self.column_names().iter().map(|c| types::func::quote_ident(c)).collect();
         let unique = if self.unique { "UNIQUE " } else { "" };
@@ -601,4 +603,27 @@ impl SystemIndex {
 /// A list of ids as an `oidvector`.
 pub(super) fn oid_vector(ids: impl Iterator<Item = Id>) -> Datum {
     array(oids::OID, 0, ids.map(Datum::Oid).collect())
+}
+
+/// What a definition has to know of a function that it names, whether or not it runs here.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoutineInfo {
+    /// Oid.
+    pub oid: Id,
+    /// Name.
+    pub name: String,
+    /// Types of the inputs.
+    pub args: Vec<Oid>,
+    /// Result.
+    pub result: Oid,
+    /// Returns a set.
+    pub set: bool,
+    /// STRICT.
+    pub strict: bool,
+    /// `f`, `p`, `a` or `w`, as in `pg_proc.prokind`.
+    pub kind: char,
+    /// `i`, `s` or `v`.
+    pub volatility: char,
+    /// The last input is VARIADIC.
+    pub variadic: bool,
 }

@@ -3,12 +3,13 @@
 use base::Result;
 use types::Datum;
 
-use super::SystemCx;
 use super::row::{Row, oid, row};
-use super::views::{database_name, info, info_visible, role_name, schema_name};
-use crate::acl::{Rights, privilege};
+use crate::acl::Rights;
 use crate::object::ids::INFORMATION_SCHEMA;
 use crate::object::{AclKind, Constraint, ConstraintKind, ForeignKeyAction, Id, Table, TableKind};
+use crate::privilege;
+use crate::system::cx::SystemCx;
+use crate::system::names::{database_name, info, info_visible, role_name, schema_name};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 

@@ -3,23 +3,23 @@
 use base::Oid;
 
 use super::facts::{self, Fact, field};
-use super::schema;
 use crate::object::Id;
+use crate::object::ids::{BTREE_AM, HEAP_AM, PG_DEFAULT, PG_GLOBAL};
 use crate::snapshot::Snapshot;
 
 /// An access method.
 pub fn access_method(name: &str) -> Option<Id> {
-    schema::ACCESS_METHODS.iter().find(|m| m.1 == name).map(|m| m.0)
+    ACCESS_METHODS.iter().find(|m| m.1 == name).map(|m| m.0)
 }
 
 /// A language.
 pub fn language(name: &str) -> Option<Id> {
-    schema::LANGUAGES.iter().find(|l| l.1 == name).map(|l| l.0)
+    LANGUAGES.iter().find(|l| l.1 == name).map(|l| l.0)
 }
 
 /// A tablespace.
 pub fn tablespace(name: &str) -> Option<Id> {
-    schema::TABLESPACES.iter().find(|t| t.1 == name).map(|t| t.0)
+    TABLESPACES.iter().find(|t| t.1 == name).map(|t| t.0)
 }
 
 /// A cast between two types.
@@ -65,7 +65,7 @@ pub fn operator_family(method: Id, name: &str) -> Option<Id> {
 /// An extension.
 pub fn extension(catalog: &Snapshot, name: &str) -> Option<Id> {
     match name {
-        "plpgsql" => Some(schema::PLPGSQL_EXTENSION),
+        "plpgsql" => Some(PLPGSQL_EXTENSION),
         name => catalog.extension_named(name).map(|e| e.oid),
     }
 }
@@ -91,3 +91,36 @@ pub fn routines(name: &str, args: Option<&[Oid]>) -> Vec<(Id, bool)> {
         |id: Id| facts::functions().get(id).is_some_and(|f| f.text(field::KIND) == "a");
     facts::named(name).into_iter().filter(fits).map(|id| (id, is_aggregate(id))).collect()
 }
+
+/// Oid and name.
+pub(super) const TABLESPACES: [(Id, &str); 2] =
+    [(PG_DEFAULT, "pg_default"), (PG_GLOBAL, "pg_global")];
+
+/// Oid, name, handler, kind.
+pub(super) const ACCESS_METHODS: [(Id, &str, Id, char); 7] = [
+    (HEAP_AM, "heap", 3, 't'),
+    (BTREE_AM, "btree", 330, 'i'),
+    (405, "hash", 331, 'i'),
+    (783, "gist", 332, 'i'),
+    (2742, "gin", 333, 'i'),
+    (4000, "spgist", 334, 'i'),
+    (3580, "brin", 335, 'i'),
+];
+
+/// Oid, name, trusted, functions: call handler, handler of DO, validator.
+pub(super) const LANGUAGES: [(Id, &str, bool, [Id; 3]); 5] = [
+    (12, "internal", false, [0, 0, 2246]),
+    (13, "c", false, [0, 0, 2247]),
+    (14, "sql", true, [0, 0, 2248]),
+    (PLPGSQL, "plpgsql", true, [13560, 13561, 13562]),
+    (JAVASCRIPT, "javascript", true, [0, 0, 0]),
+];
+
+/// The language PL/pgSQL.
+pub(crate) const PLPGSQL: Id = 13563;
+
+/// The language JavaScript, which PostgreSQL has not.
+pub(crate) const JAVASCRIPT: Id = 15990;
+
+/// The extension of this name, which every database has.
+pub(super) const PLPGSQL_EXTENSION: Id = 13559;

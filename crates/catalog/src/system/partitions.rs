@@ -2,15 +2,15 @@
 
 use types::Datum;
 
-use super::SystemCx;
 use super::facts;
-use super::relations::vector;
 use super::row::{Row, oid, row};
-
-type Rows = base::Result<Vec<Vec<Datum>>>;
 use crate::object::ids::PG_CATALOG;
 use crate::object::{Id, Strategy, Table};
 use crate::partition_text;
+use crate::system::cx::SystemCx;
+use crate::system::row::vector;
+
+type Rows = base::Result<Vec<Vec<Datum>>>;
 
 /// The default operator class of a type, for hashes or orders.
 fn class_of(ty: Id, hash: bool) -> Id {

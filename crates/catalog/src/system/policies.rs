@@ -3,11 +3,11 @@
 use base::Result;
 use types::{Datum, oids};
 
-use super::SystemCx;
 use super::row::{array, oid, row};
-use super::views::{role_name, schema_name};
 use crate::object::Policy;
 use crate::object::ids::PG_CATALOG;
+use crate::system::cx::SystemCx;
+use crate::system::names::{role_name, schema_name};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 

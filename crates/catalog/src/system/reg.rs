@@ -12,6 +12,7 @@ use super::facts::{self, Fact};
 use super::type_text::{self, TypeText};
 use crate::object::{Id, ids};
 use crate::snapshot::Snapshot;
+use crate::system::tables::{by_oid, find};
 
 /// Where names are looked up.
 pub struct Names<'a> {
@@ -156,10 +157,10 @@ impl Names<'_> {
 
     fn relation_in(&self, schema: Id, name: &str) -> Option<Id> {
         let system = match schema {
-            ids::PG_CATALOG => super::find(None, name)
+            ids::PG_CATALOG => find(None, name)
                 .map(|t| t.oid)
                 .or_else(|| facts::indexes().iter().find(|i| i.name == name).map(|i| i.oid)),
-            ids::INFORMATION_SCHEMA => super::find(Some("information_schema"), name).map(|t| t.oid),
+            ids::INFORMATION_SCHEMA => find(Some("information_schema"), name).map(|t| t.oid),
             _ => None,
         };
         let own = || self.catalog.relation_in(schema, name).map(|r| r.oid());
@@ -369,7 +370,7 @@ impl Names<'_> {
         if let Some(ty) = self.catalog.composite_of_class(id) {
             return Some((ty.schema, ty.name.clone()));
         }
-        let system = super::by_oid(Oid(id))?;
+        let system = by_oid(Oid(id))?;
         Some((system.schema, system.name.to_owned()))
     }
 

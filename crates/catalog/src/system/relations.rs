@@ -4,49 +4,21 @@ use base::Result;
 use types::{Datum, TypeIo, oids};
 
 use super::facts::{self, SystemIndex};
-use super::roles::{stored_acl, system_acl};
 use super::row::{Row, array, oid, row};
-use super::{SystemCx, SystemTable};
 use crate::object::ids::{BTREE_AM, COLLATION_C, HEAP_AM, PG_CATALOG, PG_GLOBAL};
 use crate::object::{
     AclKind, CheckOption, Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Id, Index,
     IndexColumn, Sequence, Table, TableKind,
 };
+use crate::system::acl_rows::{stored_acl, system_acl};
+use crate::system::class::{default_id, rule_id};
+use crate::system::cx::SystemCx;
+use crate::system::names::schema_name;
+use crate::system::relation_rows::{attribute, class_row};
+use crate::system::row::{numbers, vector};
+use crate::system::tables::{SystemTable, by_oid, tables};
 
 type Rows = Result<Vec<Vec<Datum>>>;
-
-pub(super) fn class_row(cx: &SystemCx<'_>, id: Id, name: &str, schema: Id, rel: u32) -> Row {
-    let pages = if rel == 0 { 0 } else { cx.server.pages(rel) };
-    row(PG_CATALOG, "pg_class")
-        .set("oid", oid(id))
-        .set("relname", name)
-        .set("relnamespace", oid(schema))
-        .fill(&["reltype", "reloftype", "reltablespace", "reltoastrelid", "relrewrite"], oid(0))
-        .set("relowner", oid(crate::object::ids::SUPERUSER))
-        .set("relfilenode", oid(rel))
-        .set("relpages", pages as i32)
-        .set("reltuples", -1f32)
-        .set("relallvisible", 0)
-        .fill(
-            &[
-                "relhasindex",
-                "relisshared",
-                "relhasrules",
-                "relhastriggers",
-                "relhassubclass",
-                "relrowsecurity",
-                "relforcerowsecurity",
-                "relispartition",
-            ],
-            Datum::Bool(false),
-        )
-        .set("relpersistence", if base::Oid(id).is_temporary() { 't' } else { 'p' })
-        .set("relreplident", 'n')
-        .set("relchecks", 0i16)
-        .set("relispopulated", true)
-        .set("relfrozenxid", oid(0))
-        .set("relminmxid", oid(0))
-}
 
 fn options(list: &[(String, String)]) -> Datum {
     if list.is_empty() {
@@ -157,7 +129,7 @@ fn system_class(cx: &SystemCx<'_>, t: &SystemTable) -> Vec<Datum> {
 }
 
 fn system_index_class(cx: &SystemCx<'_>, i: &SystemIndex) -> Vec<Datum> {
-    let shared = super::by_oid(base::Oid(i.table)).is_some_and(SystemTable::is_shared);
+    let shared = by_oid(base::Oid(i.table)).is_some_and(SystemTable::is_shared);
     class_row(cx, i.oid, i.name, PG_CATALOG, 0)
         .set("relam", oid(BTREE_AM))
         .set("relkind", 'i')
@@ -168,38 +140,13 @@ fn system_index_class(cx: &SystemCx<'_>, i: &SystemIndex) -> Vec<Datum> {
 }
 
 pub(super) fn pg_class(cx: &SystemCx<'_>) -> Rows {
-    let mut out: Vec<_> = super::tables().iter().map(|t| system_class(cx, t)).collect();
+    let mut out: Vec<_> = tables().iter().map(|t| system_class(cx, t)).collect();
     out.extend(facts::indexes().iter().map(|i| system_index_class(cx, i)));
     out.extend(cx.catalog.tables().map(|t| table_class(cx, t)));
     out.extend(cx.catalog.indexes().map(|i| index_class(cx, i)));
     out.extend(cx.catalog.sequences().map(|s| sequence_class(cx, s)));
     super::user_types::classes(cx, &mut out);
     Ok(out)
-}
-
-pub(super) fn attribute(rel: Id, number: i16, name: &str, ty: Id, typmod: i32) -> Row {
-    let io = TypeIo::get(base::Oid(ty));
-    let io = io.as_deref();
-    let collation = io.map_or(0, crate::collation::of_built_in);
-    row(PG_CATALOG, "pg_attribute")
-        .set("attrelid", oid(rel))
-        .set("attname", name)
-        .set("atttypid", oid(ty))
-        .set("attstattarget", -1)
-        .set("attlen", io.map_or(-1, |t| t.len))
-        .set("attnum", number)
-        .set("attndims", i32::from(io.is_some_and(|t| t.element.0 != 0 && t.category == b'A')))
-        .set("attcacheoff", -1)
-        .set("atttypmod", typmod)
-        .set("attbyval", io.is_some_and(|t| t.by_value))
-        .set("attalign", io.map_or('i', |t| t.align as char))
-        .set("attstorage", io.map_or('p', super::builtin::storage_of))
-        .set("attcompression", Datum::Char(0))
-        .fill(&["attnotnull", "atthasdef", "atthasmissing", "attisdropped"], Datum::Bool(false))
-        .fill(&["attidentity", "attgenerated"], Datum::Char(0))
-        .set("attislocal", true)
-        .set("attinhcount", 0)
-        .set("attcollation", oid(collation))
 }
 
 /// Columns that every table has besides its own.
@@ -296,9 +243,9 @@ pub(super) fn pg_attribute(cx: &SystemCx<'_>) -> Rows {
     });
     let take = |id: Id| wanted.is_none_or(|w| w == id);
     let mut out = Vec::new();
-    super::tables().iter().filter(|t| take(t.oid.0)).for_each(|t| system_attributes(t, &mut out));
+    tables().iter().filter(|t| take(t.oid.0)).for_each(|t| system_attributes(t, &mut out));
     for i in facts::indexes().iter().filter(|i| take(i.oid)) {
-        let Some(table) = super::by_oid(base::Oid(i.table)) else { continue };
+        let Some(table) = by_oid(base::Oid(i.table)) else { continue };
         for (n, column) in i.columns.iter().enumerate() {
             let (name, ty) = table.columns[*column as usize - 1];
             out.push(attribute(i.oid, n as i16 + 1, name, ty.0, -1).done());
@@ -318,19 +265,8 @@ pub(super) fn pg_attribute(cx: &SystemCx<'_>) -> Rows {
     Ok(out)
 }
 
-/// A default has no object of its own; its oid is made from the table's and the column's, which is
-/// unique for tables below 2^20 columns apart.
-pub fn default_id(table: Id, column: u16) -> Id {
-    table.wrapping_mul(2048).wrapping_add(u32::from(column)) | 1 << 30
-}
-
 fn default_oid(table: Id, column: u16) -> Datum {
     oid(default_id(table, column))
-}
-
-/// The oid of a view's rule, which is no object here.
-pub fn rule_id(view: Id) -> Id {
-    view | 1 << 29
 }
 
 pub(super) fn pg_rewrite(cx: &SystemCx<'_>) -> Rows {
@@ -345,7 +281,7 @@ pub(super) fn pg_rewrite(cx: &SystemCx<'_>) -> Rows {
             .set("is_instead", true)
             .done()
     };
-    let system = super::tables().iter().filter(|t| t.is_view).map(|t| one(t.oid.0));
+    let system = tables().iter().filter(|t| t.is_view).map(|t| one(t.oid.0));
     let own = cx.catalog.tables().filter(|t| t.query.is_some()).map(|t| one(t.oid));
     let rules = cx.catalog.tables().flat_map(|t| t.rules.iter().map(move |r| (t.oid, r)));
     let rules = rules.map(|(table, rule)| {
@@ -370,7 +306,7 @@ pub(super) fn pg_rules(cx: &SystemCx<'_>) -> Rows {
     Ok(all
         .map(|(table, rule)| {
             row(PG_CATALOG, "pg_rules")
-                .set("schemaname", super::views::schema_name(cx, table.schema))
+                .set("schemaname", schema_name(cx, table.schema))
                 .set("tablename", table.name.as_str())
                 .set("rulename", rule.name.as_str())
                 .set("definition", rule.oid.to_string().as_str())
@@ -397,10 +333,6 @@ pub(super) fn pg_attrdef(cx: &SystemCx<'_>) -> Rows {
     Ok(out)
 }
 
-pub(super) fn vector(numbers: impl Iterator<Item = i16>) -> Datum {
-    array(oids::INT2, 0, numbers.map(Datum::Int2).collect())
-}
-
 /// The types of an index's keys.
 fn key_types(cx: &SystemCx<'_>, i: &Index) -> Vec<Id> {
     let table = cx.catalog.table(i.table);
@@ -417,7 +349,7 @@ fn collation_of(ty: Id) -> Id {
 }
 
 fn system_index(i: &SystemIndex) -> Vec<Datum> {
-    let table = super::by_oid(base::Oid(i.table));
+    let table = by_oid(base::Oid(i.table));
     let ty = |n: &i16| table.map_or(0, |t| t.columns[*n as usize - 1].1.0);
     let types: Vec<Id> = i.columns.iter().map(ty).collect();
     row(PG_CATALOG, "pg_index")
@@ -523,10 +455,6 @@ fn action_letter(action: ForeignKeyAction) -> char {
         ForeignKeyAction::SetNull => 'n',
         ForeignKeyAction::SetDefault => 'd',
     }
-}
-
-fn numbers(columns: &[u16]) -> Datum {
-    array(oids::INT2, 1, columns.iter().map(|c| Datum::Int2(*c as i16)).collect())
 }
 
 fn foreign_key(out: Row, key: &ForeignKey) -> Row {

@@ -3,36 +3,18 @@
 use base::Result;
 use types::{Datum, oids};
 
-use super::SystemCx;
 use super::facts;
-use super::row::{Row, array, oid, row};
-use super::sequences::class;
-use crate::acl::{self, Rights, privilege};
+use super::row::{Row, array, oid, row, text};
+use crate::acl::{self, Rights};
 use crate::object::ids::{self, INFORMATION_SCHEMA, PG_CATALOG};
 use crate::object::{AclItem, AclKind, DefaultAcl, Id, Membership, Role, SessionDefaults, Table};
+use crate::privilege;
+use crate::system::acl_rows::acl_datum;
+use crate::system::class;
+use crate::system::cx::SystemCx;
+use crate::system::tables::tables;
 
 type Rows = Result<Vec<Vec<Datum>>>;
-
-fn text(value: &str) -> Datum {
-    Datum::Text(value.into())
-}
-
-/// Rights as an `aclitem[]`.
-pub(super) fn acl_datum(cx: &SystemCx<'_>, items: &[AclItem]) -> Datum {
-    let rights = Rights { catalog: cx.catalog, database: cx.database };
-    array(oids::ACLITEM, 1, items.iter().map(|i| text(&rights.text(i))).collect())
-}
-
-/// The rights stored for an object or column; NULL: the usual ones.
-pub(super) fn stored_acl(cx: &SystemCx<'_>, kind: AclKind, object: Id, column: u16) -> Datum {
-    cx.catalog.acl(kind, object, column).map_or(Datum::Null, |a| acl_datum(cx, &a.items))
-}
-
-/// The rights on a system table, which PostgreSQL writes down.
-pub(super) fn system_acl(cx: &SystemCx<'_>, table: Id) -> Datum {
-    let rights = Rights { catalog: cx.catalog, database: cx.database };
-    acl_datum(cx, &rights.items(AclKind::Table, table))
-}
 
 /// The rights that the system's own objects began with, for pg_dump.
 pub(super) fn pg_init_privs(cx: &SystemCx<'_>) -> Rows {
@@ -47,7 +29,7 @@ pub(super) fn pg_init_privs(cx: &SystemCx<'_>) -> Rows {
             .done()
     };
     let mut out = Vec::new();
-    for table in super::tables() {
+    for table in tables() {
         let items = rights.first_items(AclKind::Table, table.oid.0);
         out.push(one(class::RELATION, table.oid.0, &items));
     }

@@ -1,14 +1,10 @@
 //! Making rows by column name.
 
-use types::{Datum, datum::Array};
+use types::datum::Array;
+use types::{Datum, oids};
 
-use super::{SystemTable, registry};
 use crate::object::Id;
-
-/// Lines of a table file without comments.
-pub(super) fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
-    text.lines().filter(|l| !l.is_empty() && !l.starts_with('#'))
-}
+use crate::system::tables::{SystemTable, registry};
 
 /// A row under construction; columns that are not set are NULL.
 pub struct Row {
@@ -101,6 +97,11 @@ impl From<char> for Cell {
     }
 }
 
+/// A text.
+pub(super) fn text(value: &str) -> Datum {
+    Datum::Text(value.into())
+}
+
 /// An object id.
 pub(super) fn oid(id: Id) -> Datum {
     Datum::Oid(id)
@@ -110,4 +111,12 @@ pub(super) fn oid(id: Id) -> Datum {
 pub(super) fn array(element: base::Oid, lower: i32, items: Vec<Datum>) -> Datum {
     let dims = if items.is_empty() { Vec::new() } else { vec![(items.len() as i32, lower)] };
     Datum::Array(std::sync::Arc::new(Array { element, dims, items }))
+}
+
+pub(super) fn vector(numbers: impl Iterator<Item = i16>) -> Datum {
+    array(oids::INT2, 0, numbers.map(Datum::Int2).collect())
+}
+
+pub(crate) fn numbers(columns: &[u16]) -> Datum {
+    array(oids::INT2, 1, columns.iter().map(|c| Datum::Int2(*c as i16)).collect())
 }

@@ -5,13 +5,18 @@ use std::collections::HashSet;
 use base::Result;
 use types::Datum;
 
-use super::roles::stored_acl;
+use super::facts;
 use super::row::{array, oid, row};
-use super::sequences::class;
-use super::{SystemCx, facts};
-use crate::object::ids::{BTREE_AM, HEAP_AM, PG_CATALOG, PG_DEFAULT, PG_GLOBAL, SUPERUSER};
+use crate::object::ids::{PG_CATALOG, PG_DEFAULT, SUPERUSER};
 use crate::object::{AclKind, Comment, Id};
 use crate::snapshot::Snapshot;
+use crate::system::acl_rows::stored_acl;
+use crate::system::class;
+use crate::system::classes::kind_of;
+use crate::system::cx::SystemCx;
+use crate::system::named::{
+    ACCESS_METHODS, JAVASCRIPT, LANGUAGES, PLPGSQL, PLPGSQL_EXTENSION, TABLESPACES,
+};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
@@ -48,39 +53,6 @@ pub(super) fn pg_database(cx: &SystemCx<'_>) -> Rows {
     };
     Ok(cx.catalog.databases().map(|d| one(d)).collect())
 }
-
-/// Oid and name.
-pub(super) const TABLESPACES: [(Id, &str); 2] =
-    [(PG_DEFAULT, "pg_default"), (PG_GLOBAL, "pg_global")];
-
-/// Oid, name, handler, kind.
-pub(super) const ACCESS_METHODS: [(Id, &str, Id, char); 7] = [
-    (HEAP_AM, "heap", 3, 't'),
-    (BTREE_AM, "btree", 330, 'i'),
-    (405, "hash", 331, 'i'),
-    (783, "gist", 332, 'i'),
-    (2742, "gin", 333, 'i'),
-    (4000, "spgist", 334, 'i'),
-    (3580, "brin", 335, 'i'),
-];
-
-/// Oid, name, trusted, functions: call handler, handler of DO, validator.
-pub(super) const LANGUAGES: [(Id, &str, bool, [Id; 3]); 5] = [
-    (12, "internal", false, [0, 0, 2246]),
-    (13, "c", false, [0, 0, 2247]),
-    (14, "sql", true, [0, 0, 2248]),
-    (PLPGSQL, "plpgsql", true, [13560, 13561, 13562]),
-    (JAVASCRIPT, "javascript", true, [0, 0, 0]),
-];
-
-/// The language PL/pgSQL.
-const PLPGSQL: Id = 13563;
-
-/// The language JavaScript, which PostgreSQL has not.
-const JAVASCRIPT: Id = 15990;
-
-/// The extension of this name, which every database has.
-pub(super) const PLPGSQL_EXTENSION: Id = 13559;
 
 pub(super) fn pg_extension(cx: &SystemCx<'_>) -> Rows {
     let plpgsql = row(PG_CATALOG, "pg_extension")
@@ -147,39 +119,6 @@ pub(super) fn pg_language(_cx: &SystemCx<'_>) -> Rows {
             .done()
     };
     Ok(LANGUAGES.iter().map(one).collect())
-}
-
-/// The class of an object that a user made.
-pub(crate) fn class_of(cx: &SystemCx<'_>, id: Id) -> Id {
-    kind_of(cx.catalog, id)
-}
-
-fn kind_of(catalog: &Snapshot, id: Id) -> Id {
-    if catalog.schema(id).is_some() {
-        class::SCHEMA
-    } else if catalog.type_id(id).is_some() {
-        class::TYPE
-    } else if catalog.function(id).is_some() {
-        class::FUNCTION
-    } else if catalog.collation(id).is_some() {
-        class::COLLATION
-    } else if let Some(own) = catalog.defined_by_oid(id) {
-        own.class()
-    } else if catalog.role(id).is_some() {
-        class::ROLE
-    } else if catalog.database(id).is_some() {
-        class::DATABASE
-    } else if catalog.relation_by_oid(id).is_some() || catalog.composite_of_class(id).is_some() {
-        class::RELATION
-    } else if catalog.event_triggers().any(|t| t.oid == id) {
-        class::EVENT_TRIGGER
-    } else if catalog.tables().any(|t| t.triggers.iter().any(|one| one.oid == id)) {
-        class::TRIGGER
-    } else if catalog.tables().any(|t| t.policies.iter().any(|one| one.oid == id)) {
-        class::POLICY
-    } else {
-        class::CONSTRAINT
-    }
 }
 
 /// The class of what a comment is about.

@@ -4,11 +4,11 @@
 use base::Result;
 use types::Datum;
 
-use super::SystemCx;
 use super::row::{oid, row};
-use super::sequences::class;
 use crate::object::ids::{PG_CATALOG, SUPERUSER};
 use crate::object::{AclKind, Id};
+use crate::system::class;
+use crate::system::cx::SystemCx;
 
 /// The rows so far.
 struct Ties<'c, 'a> {

@@ -3,16 +3,17 @@
 use std::fmt::Write as _;
 
 use base::Result;
-use types::{Datum, datum::Array, oids};
+use types::datum::Array;
+use types::{Datum, oids};
 
-use super::SystemCx;
 use super::row::{Row, oid, row};
-use super::views::{role_name, schema_name};
 use crate::acl::Rights;
 use crate::object::ids::PG_CATALOG;
 use crate::object::{
     AclKind, CommonItem, Dependency, DistinctItem, ExtendedData, ExtendedStatistics, Table,
 };
+use crate::system::cx::SystemCx;
+use crate::system::names::{role_name, schema_name};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 

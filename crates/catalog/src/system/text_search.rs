@@ -8,11 +8,11 @@ use base::{Oid, Result};
 use types::Datum;
 use types::user::TextSearch;
 
-use super::SystemCx;
 use super::facts::{self, Fact};
 use super::row::{Row, oid, row};
 use crate::object::ids::{PG_CATALOG, SUPERUSER};
 use crate::object::{Id, TextSearchConfig, TextSearchDictionary};
+use crate::system::cx::SystemCx;
 
 type Rows = Result<Vec<Vec<Datum>>>;
 

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use base::Result;
 use types::{Datum, oids};
 
-use super::SystemCx;
 use super::row::{Row, array, oid, row};
-use super::views::{database_name, info, info_visible, schema_name};
-use crate::acl::{Rights, privilege};
+use crate::acl::Rights;
 use crate::definition;
 use crate::object::ids::PG_CATALOG;
 use crate::object::{
     AclKind, Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Id, Table, Trigger,
     trigger_type as t,
 };
+use crate::privilege;
+use crate::system::cx::SystemCx;
+use crate::system::names::{database_name, info, info_visible, schema_name};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use base::Result;
 use types::Datum;
 
-use super::SystemCx;
 use super::row::Row;
-use super::views::{database_name, info, info_visible, schema_name};
 use crate::acl::Rights;
 use crate::object::{Function, Id, Table};
+use crate::system::cx::SystemCx;
+use crate::system::names::{database_name, info, info_visible, schema_name};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 

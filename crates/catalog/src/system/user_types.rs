@@ -7,15 +7,15 @@ use types::io::format_type;
 use types::user::{UserKind, UserType as Known};
 use types::{Datum, TypeIo, oids};
 
-use super::SystemCx;
-use super::builtin::storage_of;
-use super::relations::{attribute, class_row};
 use super::row::{Row, oid, row};
-use super::views::database_name;
 use crate::acl::Rights;
 use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
 use crate::object::{AclKind, BaseKind, Constraint, ConstraintKind, Id, UserType, UserTypeKind};
 use crate::snapshot::TypeId;
+use crate::system::acl_rows::acl_datum;
+use crate::system::cx::SystemCx;
+use crate::system::names::{database_name, storage_of};
+use crate::system::relation_rows::{attribute, class_row};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
@@ -111,7 +111,7 @@ fn type_row(cx: &SystemCx<'_>, ty: Id) -> Option<Vec<Datum>> {
     let out = match cx.catalog.acl(AclKind::Type, ty, 0) {
         Some(_) => {
             let rights = Rights { catalog: cx.catalog, database: cx.database };
-            out.set("typacl", super::roles::acl_datum(cx, &rights.items(AclKind::Type, ty)))
+            out.set("typacl", acl_datum(cx, &rights.items(AclKind::Type, ty)))
         }
         None => out,
     };

@@ -4,31 +4,18 @@ use base::Result;
 use base::settings::{Kind, SETTINGS, SettingId, Unit, Value, is_mode, show};
 use types::{Datum, oids};
 
-use super::SystemCx;
-use super::row::{Row, array, row};
-use crate::acl::{Rights, privilege};
+use super::row::{Row, array, row, text};
+use crate::acl::Rights;
 use crate::definition;
 use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG, READ_ALL_SETTINGS, SUPERUSER};
-use crate::object::{AclKind, ColumnStats, Id, Table, TableKind};
+use crate::object::{AclKind, ColumnStats, Table, TableKind};
+use crate::privilege;
+use crate::system::cx::SystemCx;
+use crate::system::names::{database_name, info, info_visible, role_name, schema_name};
+use crate::system::tables::{by_oid, tables};
 use crate::trigger_type;
 
 type Rows = Result<Vec<Vec<Datum>>>;
-
-fn text(value: &str) -> Datum {
-    Datum::Text(value.into())
-}
-
-pub(super) fn schema_name(cx: &SystemCx<'_>, id: Id) -> Datum {
-    cx.catalog.schema(id).map_or(Datum::Null, |s| text(&s.name))
-}
-
-pub(super) fn role_name(cx: &SystemCx<'_>, id: Id) -> Datum {
-    cx.catalog.roles().find(|r| r.oid == id).map_or(Datum::Null, |r| text(&r.name))
-}
-
-pub(super) fn database_name(cx: &SystemCx<'_>) -> Datum {
-    cx.catalog.databases().find(|d| d.oid == cx.database).map_or(Datum::Null, |d| text(&d.name))
-}
 
 pub(super) fn pg_tables(cx: &SystemCx<'_>) -> Rows {
     let one = |t: &Table| {
@@ -42,7 +29,7 @@ pub(super) fn pg_tables(cx: &SystemCx<'_>) -> Rows {
             .set("hastriggers", t.has_triggers())
             .done()
     };
-    let system = super::tables().iter().filter(|t| !t.is_view).map(|t| {
+    let system = tables().iter().filter(|t| !t.is_view).map(|t| {
         row(PG_CATALOG, "pg_tables")
             .set("schemaname", schema_name(cx, t.schema))
             .set("tablename", t.name)
@@ -68,7 +55,7 @@ pub(super) fn pg_views(cx: &SystemCx<'_>) -> Rows {
             .set("definition", definition_of(t))
             .done()
     };
-    let system = super::tables().iter().filter(|t| t.is_view).map(|t| {
+    let system = tables().iter().filter(|t| t.is_view).map(|t| {
         row(PG_CATALOG, "pg_views")
             .set("schemaname", schema_name(cx, t.schema))
             .set("viewname", t.name)
@@ -113,7 +100,7 @@ pub(super) fn info_views(cx: &SystemCx<'_>) -> Rows {
             .set("is_trigger_insertable_into", instead(trigger_type::INSERT))
             .done()
     };
-    let system = super::tables().iter().filter(|t| t.is_view).map(|t| {
+    let system = tables().iter().filter(|t| t.is_view).map(|t| {
         info(cx, "views", "table", t.schema, t.name)
             .set("view_definition", t.definition().as_str())
             .set("check_option", "NONE")
@@ -147,7 +134,7 @@ pub(super) fn pg_indexes(cx: &SystemCx<'_>) -> Rows {
         Some(
             row(PG_CATALOG, "pg_indexes")
                 .set("schemaname", "pg_catalog")
-                .set("tablename", super::by_oid(base::Oid(i.table))?.name)
+                .set("tablename", by_oid(base::Oid(i.table))?.name)
                 .set("indexname", i.name)
                 .set("indexdef", i.definition().as_str())
                 .done(),
@@ -258,27 +245,6 @@ pub(super) fn column_statistics(row: Row, s: &ColumnStats) -> Row {
         .set("correlation", s.correlation as f32)
 }
 
-pub(super) fn info(
-    cx: &SystemCx<'_>,
-    name: &'static str,
-    prefix: &str,
-    schema: Id,
-    table: &str,
-) -> Row {
-    row(INFORMATION_SCHEMA, name)
-        .set(&format!("{prefix}_catalog"), database_name(cx))
-        .set(&format!("{prefix}_schema"), schema_name(cx, schema))
-        .set(&format!("{prefix}_name"), table)
-}
-
-/// The tables that `information_schema` shows: not the temporary ones of other sessions.
-pub(super) fn info_visible<'a>(
-    cx: &'a SystemCx<'_>,
-) -> impl Iterator<Item = &'a std::sync::Arc<Table>> {
-    let own = cx.catalog.temporary();
-    cx.catalog.tables().filter(move |t| !t.is_temporary() || Some(t.schema) == own)
-}
-
 pub(super) fn info_tables(cx: &SystemCx<'_>) -> Rows {
     let shown = info_visible(cx).filter(|t| t.kind != TableKind::Materialized);
     let user = shown.map(|t| {
@@ -298,7 +264,7 @@ pub(super) fn info_tables(cx: &SystemCx<'_>) -> Rows {
             .set("is_typed", "NO")
             .done()
     });
-    let system = super::tables().iter().map(|t| {
+    let system = tables().iter().map(|t| {
         info(cx, "tables", "table", t.schema, t.name)
             .set("table_type", if t.is_view { "VIEW" } else { "BASE TABLE" })
             .set("is_insertable_into", "NO")
@@ -355,7 +321,7 @@ pub(super) fn info_columns(cx: &SystemCx<'_>) -> Rows {
             out.push(super::user_types::type_facts(one, what.base).done());
         }
     }
-    for t in super::tables() {
+    for t in tables() {
         for (n, (name, ty)) in t.columns.iter().enumerate() {
             let what = super::user_types::described(cx, ty.0, -1);
             let one = info(cx, "columns", "table", t.schema, t.name)

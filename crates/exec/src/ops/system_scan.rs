@@ -1,7 +1,7 @@
 //! Reads a computed table.
 
 use base::Result;
-use catalog::system::SystemCx;
+use catalog::system::{SystemCx, rows as system_rows};
 use sql::Plan;
 use sql::plan::Node;
 use types::{Batch, Datum};
@@ -33,20 +33,23 @@ impl Operator for SystemScan {
         for (column, expr) in equal {
             known.push((*column, eval::eval(expr, Row::Empty, run)?));
         }
-        let view = match table.of_catalog {
+        let view = match system_rows::is_of_catalog(table) {
             true => run.cx.catalog_tx.view_of_all(),
             false => run.cx.catalog_tx.view(),
         };
         let all = match crate::event_trigger::rows(table.name, run)? {
             Some(rows) => rows,
-            None => (table.rows)(&SystemCx {
-                catalog: &view,
-                settings: run.cx.settings,
-                server: run.cx.server,
-                database: run.cx.database.1,
-                role: run.cx.role,
-                equal: &known,
-            })?,
+            None => system_rows::rows(
+                table,
+                &SystemCx {
+                    catalog: &view,
+                    settings: run.cx.settings,
+                    server: run.cx.server,
+                    database: run.cx.database.1,
+                    role: run.cx.role,
+                    equal: &known,
+                },
+            )?,
         };
         let mut batch = rows::empty(&types(plan, run.prepared));
         for mut row in all {

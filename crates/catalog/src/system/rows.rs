@@ -1,0 +1,152 @@
+//! The function that computes each table's rows. To add a table: a line in `tables.txt`, a function, a line in [`function`].
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use base::{Oid, Result};
+use types::Datum;
+
+use super::cx::SystemCx;
+use super::tables::{SystemTable, all};
+use super::{
+    builtin, collations, depend, extensions, information, partitions, policies, relations, roles,
+    schema, sequences, shared_depend, statistics, text_search, triggers, usage, user_types, views,
+};
+
+type Function = fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>;
+
+/// The rows of a computed table.
+///
+/// # Errors
+/// Those of reading what the server knows.
+pub fn rows(table: &SystemTable, cx: &SystemCx<'_>) -> Result<Vec<Vec<Datum>>> {
+    match of_catalog(table) {
+        Some(function) => function(cx),
+        None => Ok(cx.server.rows(table.name, cx.role)),
+    }
+}
+
+/// Whether a table's rows come from the catalog: those of temporary objects of other sessions are among them.
+pub fn is_of_catalog(table: &SystemTable) -> bool {
+    of_catalog(table).is_some()
+}
+
+fn of_catalog(table: &SystemTable) -> Option<Function> {
+    static FUNCTIONS: OnceLock<HashMap<Oid, Function>> = OnceLock::new();
+    let find = |t: &'static SystemTable| function(t.name).map(|f| (t.oid, f));
+    let functions = FUNCTIONS.get_or_init(|| all().filter_map(find).collect());
+    functions.get(&table.oid).copied()
+}
+
+/// The function that computes a table's rows; None: the server is asked.
+fn function(name: &str) -> Option<Function> {
+    Some(match name {
+        "pg_namespace" => schema::pg_namespace,
+        "pg_database" => schema::pg_database,
+        "pg_authid" => roles::pg_authid,
+        "pg_roles" => roles::pg_roles,
+        "pg_user" => roles::pg_user,
+        "pg_shadow" => roles::pg_shadow,
+        "pg_group" => roles::pg_group,
+        "pg_auth_members" => roles::pg_auth_members,
+        "pg_db_role_setting" => roles::pg_db_role_setting,
+        "pg_default_acl" => roles::pg_default_acl,
+        "pg_init_privs" => roles::pg_init_privs,
+        "enabled_roles" => roles::info_enabled_roles,
+        "applicable_roles" => roles::info_applicable_roles,
+        "table_privileges" => roles::info_table_privileges,
+        "role_table_grants" => roles::info_role_table_grants,
+        "column_privileges" => roles::info_column_privileges,
+        "pg_tablespace" => schema::pg_tablespace,
+        "pg_am" => schema::pg_am,
+        "pg_language" => schema::pg_language,
+        "pg_collation" => collations::pg_collation,
+        "collations" => collations::info_collations,
+        "collation_character_set_applicability" => collations::info_applicability,
+        "pg_description" => schema::pg_description,
+        "pg_shdescription" => schema::pg_shdescription,
+        "pg_class" => relations::pg_class,
+        "pg_attribute" => relations::pg_attribute,
+        "pg_attrdef" => relations::pg_attrdef,
+        "pg_index" => relations::pg_index,
+        "pg_constraint" => relations::pg_constraint,
+        "pg_inherits" => relations::pg_inherits,
+        "pg_partitioned_table" => partitions::pg_partitioned_table,
+        "pg_policy" => policies::pg_policy,
+        "pg_policies" => policies::pg_policies,
+        "pg_rules" => relations::pg_rules,
+        "pg_event_trigger" => triggers::pg_event_trigger,
+        "pg_event_trigger_ddl_commands()" | "pg_event_trigger_dropped_objects()" => {
+            triggers::of_events
+        }
+        "pg_trigger" => triggers::pg_trigger,
+        "triggers" => triggers::info_triggers,
+        "triggered_update_columns" => triggers::info_update_columns,
+        "pg_type" => builtin::pg_type,
+        "pg_enum" => user_types::pg_enum,
+        "domains" => user_types::info_domains,
+        "domain_constraints" => user_types::info_domain_constraints,
+        "user_defined_types" => user_types::info_user_defined_types,
+        "attributes" => user_types::info_attributes,
+        "pg_proc" => builtin::pg_proc,
+        "pg_operator" => builtin::pg_operator,
+        "pg_cast" => builtin::pg_cast,
+        "pg_aggregate" => builtin::pg_aggregate,
+        "pg_opclass" => builtin::pg_opclass,
+        "pg_opfamily" => builtin::pg_opfamily,
+        "pg_amop" => builtin::pg_amop,
+        "pg_amproc" => builtin::pg_amproc,
+        "pg_range" => builtin::pg_range,
+        "pg_get_keywords()" => builtin::pg_get_keywords,
+        "pg_tables" => views::pg_tables,
+        "pg_indexes" => views::pg_indexes,
+        "pg_settings" => views::pg_settings,
+        "pg_stats" => views::pg_stats,
+        "pg_statistic_ext" => statistics::pg_statistic_ext,
+        "pg_statistic_ext_data" => statistics::pg_statistic_ext_data,
+        "pg_stats_ext" => statistics::pg_stats_ext,
+        "pg_stats_ext_exprs" => statistics::pg_stats_ext_exprs,
+        "pg_extension" => schema::pg_extension,
+        "pg_available_extensions" => extensions::available,
+        "pg_available_extension_versions" => extensions::versions,
+        "pg_extension_threads" => extensions::threads,
+        "pg_conversion" => text_search::pg_conversion,
+        "pg_ts_parser" => text_search::pg_ts_parser,
+        "pg_ts_template" => text_search::pg_ts_template,
+        "pg_ts_dict" => text_search::pg_ts_dict,
+        "pg_ts_config" => text_search::pg_ts_config,
+        "pg_ts_config_map" => text_search::pg_ts_config_map,
+        "pg_sequence" => sequences::pg_sequence,
+        "pg_sequences" => sequences::pg_sequences,
+        "pg_sequence_data()" => sequences::data,
+        "sequences" => sequences::info_sequences,
+        "pg_depend" => depend::pg_depend,
+        "pg_shdepend" => shared_depend::pg_shdepend,
+        "pg_rewrite" => relations::pg_rewrite,
+        "pg_views" => views::pg_views,
+        "pg_matviews" => views::pg_matviews,
+        "views" => views::info_views,
+        "tables" => views::info_tables,
+        "columns" => views::info_columns,
+        "schemata" => views::info_schemata,
+        "table_constraints" => information::table_constraints,
+        "check_constraints" => information::check_constraints,
+        "key_column_usage" => information::key_column_usage,
+        "referential_constraints" => information::referential_constraints,
+        "constraint_column_usage" => information::constraint_column_usage,
+        "constraint_table_usage" => information::constraint_table_usage,
+        "view_table_usage" => information::view_table_usage,
+        "view_column_usage" => information::view_column_usage,
+        "column_column_usage" => usage::column_column_usage,
+        "routine_column_usage" => usage::routine_column_usage,
+        "routine_routine_usage" => usage::routine_routine_usage,
+        "routine_sequence_usage" => usage::routine_sequence_usage,
+        "routine_table_usage" => usage::routine_table_usage,
+        "information_schema_catalog_name" => information::catalog_name,
+        "character_sets" => information::character_sets,
+        "usage_privileges" => information::usage_privileges,
+        "administrable_role_authorizations" => roles::info_administrable_roles,
+        "role_column_grants" => roles::info_role_column_grants,
+        _ => return None,
+    })
+}
