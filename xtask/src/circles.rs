@@ -20,7 +20,7 @@ const BOUNDS: [(&str, usize); 9] = [
     ("exec", 18),
     ("sched", 32),
     ("server", 51),
-    ("sql", 72),
+    ("sql", 76),
     ("storage", 27),
     ("txn", 13),
     ("types", 66),
