@@ -36,10 +36,18 @@ pub fn collation_name(catalog: &Snapshot, id: Id) -> String {
     }
 }
 
+/// The value of a storage parameter or of a class's.
+fn option_text(value: &str) -> String {
+    match quote_ident(value) == value {
+        true => value.to_owned(),
+        false => types::func::quote_literal(value),
+    }
+}
+
 /// One key column with its order, as `CREATE INDEX` takes it.
 pub fn index_column(
     (catalog, path): (&Snapshot, &[Id]),
-    table: &Table,
+    (table, method): (&Table, base::AccessMethod),
     key: &IndexColumn,
     expression: &dyn Fn(&str) -> String,
 ) -> String {
@@ -56,7 +64,19 @@ pub fn index_column(
         let name = catalog.shown_collation(path, own.oid).unwrap_or_default();
         let _ = write!(out, " COLLATE {name}");
     }
-    if let Some(class) = types::opclass::class(key.class) {
+    let named = match key.class {
+        0 if !key.class_options.is_empty() => {
+            let ty = match &key.expression {
+                Some(e) => e.ty,
+                None => {
+                    table.columns.get(usize::from(key.column).wrapping_sub(1)).map_or(0, |c| c.ty)
+                }
+            };
+            key.class_of(method, ty)
+        }
+        class => class,
+    };
+    if let Some(class) = types::opclass::class(named) {
         let own = match catalog.defined_by_oid(class.oid).map(|d| &**d) {
             Some(crate::object::Defined::Class(own)) => Some(own),
             _ => None,
@@ -65,8 +85,12 @@ pub fn index_column(
             .filter(|own| !path.contains(&own.schema))
             .and_then(|own| catalog.schema(own.schema))
             .map_or_else(String::new, |s| format!("{}.", quote_ident(&s.name)));
-        if own.is_none_or(|own| !own.default) {
+        if own.is_none_or(|own| !own.default) || !key.class_options.is_empty() {
             let _ = write!(out, " {schema}{}", quote_ident(class.name));
+        }
+        if !key.class_options.is_empty() {
+            let list = key.class_options.iter().map(|(n, v)| format!("{n}={}", option_text(v)));
+            let _ = write!(out, " ({})", list.collect::<Vec<_>>().join(", "));
         }
     }
     match (key.descending, key.nulls_first) {
@@ -90,7 +114,9 @@ pub fn index(
     let keys: Vec<String> = index
         .columns
         .iter()
-        .map(|c| index_column((catalog, path), table, c, &|sql| expression(sql, true)))
+        .map(|c| {
+            index_column((catalog, path), (table, index.method), c, &|sql| expression(sql, true))
+        })
         .collect();
     let mut out = format!(
         "CREATE {}INDEX {} ON {}{} USING {} ({})",
@@ -110,16 +136,54 @@ pub fn index(
         out.push_str(" NULLS NOT DISTINCT");
     }
     if !index.options.is_empty() {
-        let shown = |value: &str| match quote_ident(value) == value {
-            true => value.to_owned(),
-            false => types::func::quote_literal(value),
-        };
         let list: Vec<String> =
-            index.options.iter().map(|(n, v)| format!("{n}={}", shown(v))).collect();
+            index.options.iter().map(|(n, v)| format!("{n}={}", option_text(v))).collect();
         let _ = write!(out, " WITH ({})", list.join(", "));
     }
     if let Some(predicate) = &index.predicate {
         let _ = write!(out, " WHERE {}", expression(predicate, false));
+    }
+    out
+}
+
+/// `EXCLUDE USING gist (a WITH =, b WITH &&)`.
+fn exclusion(
+    catalog: &Snapshot,
+    path: &[Id],
+    table: &Table,
+    index: &Index,
+    expression: &dyn Fn(&str, bool) -> String,
+) -> String {
+    let operator = |oid: &Id| match catalog.operator(*oid) {
+        Some(own) if path.contains(&own.schema) => own.name.clone(),
+        Some(own) => {
+            let schema = catalog.schema(own.schema).map_or("", |s| s.name.as_str());
+            format!("OPERATOR({}.{})", quote_ident(schema), own.name)
+        }
+        None => types::func::operator(base::Oid(*oid)).map_or_else(String::new, |o| o.name.into()),
+    };
+    let keys: Vec<String> = index
+        .columns
+        .iter()
+        .zip(&index.exclude)
+        .map(|(key, with)| {
+            let key = index_column((catalog, path), (table, index.method), key, &|sql| {
+                expression(sql, true)
+            });
+            format!("{key} WITH {}", operator(with))
+        })
+        .collect();
+    let mut out = format!("EXCLUDE USING {} ({})", index.method.name(), keys.join(", "));
+    if !index.include.is_empty() {
+        let list = column_list(table, index.include.iter().copied());
+        let _ = write!(out, " INCLUDE ({list})");
+    }
+    if !index.options.is_empty() {
+        let list: Vec<String> = index.options.iter().map(|(n, v)| format!("{n}='{v}'")).collect();
+        let _ = write!(out, " WITH ({})", list.join(", "));
+    }
+    if let Some(predicate) = &index.predicate {
+        let _ = write!(out, " WHERE ({})", expression(predicate, false));
     }
     out
 }
@@ -136,13 +200,14 @@ fn action(action: ForeignKeyAction) -> &'static str {
 
 /// `PRIMARY KEY (a)`, `FOREIGN KEY (a) REFERENCES t(b)`, … `path` are the schemas whose tables need
 /// no qualification.
-/// `check` prints a CHECK's stored expression.
+/// `check` prints a CHECK's stored expression; `expression` one of an index, as [`index`] has it.
 pub fn constraint(
     catalog: &Snapshot,
     path: &[Id],
     table: &Table,
     constraint: &Constraint,
     check: &dyn Fn(&str) -> String,
+    expression: &dyn Fn(&str, bool) -> String,
 ) -> String {
     let keyed = |word: &str, id: &Id| {
         let Some(index) = catalog.index(*id) else { return String::new() };
@@ -160,7 +225,12 @@ pub fn constraint(
             format!("CHECK ({}){inherit}", check(sql))
         }
         ConstraintKind::PrimaryKey { index } => keyed("PRIMARY KEY", index),
-        ConstraintKind::Unique { index } => keyed("UNIQUE", index),
+        ConstraintKind::Unique { index } => match catalog.index(*index) {
+            Some(own) if !own.exclude.is_empty() => {
+                exclusion(catalog, path, table, own, expression)
+            }
+            _ => keyed("UNIQUE", index),
+        },
         ConstraintKind::ForeignKey(key) => {
             let Some(other) = catalog.table(key.table) else { return String::new() };
             let name = if path.contains(&other.schema) {

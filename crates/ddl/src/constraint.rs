@@ -11,12 +11,12 @@ use catalog::{
 use sql::utility::{ConstraintDef, ConstraintDefKind};
 use txn::LockMode;
 
-use super::{create_index, name, refresh};
+use super::{create_index, index_build, name, refresh};
 use exec::context::ExecContext;
 use exec::modify::key_types;
 use exec::rights;
 use exec::session::quote_identifier;
-use exec::spi::{query, query_of, rows_of};
+use exec::spi::{query, query_of, rows_of, with_context};
 use exec::table::TableHandle;
 
 /// Adds a constraint. `fresh`: the table has no rows yet.
@@ -58,8 +58,12 @@ fn add_here(
         );
     }
     let given = def.name.as_deref();
-    let indexed =
-        matches!(def.kind, ConstraintDefKind::PrimaryKey { .. } | ConstraintDefKind::Unique { .. });
+    let indexed = matches!(
+        def.kind,
+        ConstraintDefKind::PrimaryKey { .. }
+            | ConstraintDefKind::Unique { .. }
+            | ConstraintDefKind::Exclude(_)
+    );
     if indexed && !fresh {
         rights::require_creation(cx, cx.role, table.schema)?;
     }
@@ -70,6 +74,9 @@ fn add_here(
         }
         ConstraintDefKind::Unique { columns, include, nulls_equal } => {
             return key(cx, table, def, columns, include, false, *nulls_equal).map(Some);
+        }
+        ConstraintDefKind::Exclude(written) => {
+            return exclusion(cx, table, def, written).map(Some);
         }
         ConstraintDefKind::UsingIndex { index, primary } => {
             using_index(cx, table, given, def, index, *primary)?;
@@ -304,6 +311,53 @@ fn key(
     };
     let index = create_index::build(cx, &table, index)?;
     add_key_constraint(cx, table, name, &index, def, primary)?;
+    Ok(index.oid)
+}
+
+/// EXCLUDE.
+fn exclusion(
+    cx: &mut ExecContext<'_>,
+    table: Table,
+    def: &ConstraintDef,
+    written: &sql::utility::ExcludeDef,
+) -> Result<u32> {
+    if table.is_partitioned() {
+        return Err(err!(
+            FEATURE_NOT_SUPPORTED,
+            "exclusion constraints are not supported on partitioned tables"
+        )
+        .at(def.position));
+    }
+    let bound = with_context(cx, |context| sql::stored::exclusion(context, &table, written))?;
+    let view = cx.catalog_tx.view();
+    let name = match &def.name {
+        Some(name) => name.clone(),
+        None => {
+            let mut all: Vec<&str> = bound.keys.iter().map(|key| key.name.as_str()).collect();
+            all.extend(bound.include.iter().map(String::as_str));
+            name::index_name(&view, &table, &all, "excl")
+        }
+    };
+    name::reserve_relation(cx, table.schema, &name)?;
+    let keys: Vec<IndexColumn> = bound
+        .keys
+        .iter()
+        .map(|key| create_index::index_column(&view, &table, key))
+        .collect::<Result<_>>()?;
+    let index = Index {
+        name: name.clone(),
+        columns: keys,
+        include: include_numbers(&table, &bound.include)?,
+        predicate: bound.predicate,
+        method: bound.method,
+        options: bound.options,
+        exclude: bound.operators,
+        deferrable: def.deferrable,
+        ..Index::default()
+    };
+    let index = create_index::build(cx, &table, index)?;
+    index_build::check_exclusion(cx, &table, &index)?;
+    add_key_constraint(cx, table, name, &index, def, false)?;
     Ok(index.oid)
 }
 

@@ -165,7 +165,15 @@ pub fn copy(cx: &mut ExecContext<'_>, table: u32, index: &Index) -> Result<()> {
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
 }
 
-fn index_column(view: &catalog::Snapshot, table: &Table, key: &IndexKey) -> Result<IndexColumn> {
+/// A key as the catalog has it.
+///
+/// # Errors
+/// `42703`.
+pub fn index_column(
+    view: &catalog::Snapshot,
+    table: &Table,
+    key: &IndexKey,
+) -> Result<IndexColumn> {
     let (descending, nulls_first) = (key.descending, key.nulls_first);
     if let Some((sql, ty, columns)) = &key.expression {
         let expression = KeyExpression {
@@ -177,6 +185,7 @@ fn index_column(view: &catalog::Snapshot, table: &Table, key: &IndexKey) -> Resu
         let expression = Some(Box::new(expression));
         let collation = view.key_collation(key.collation, ty.0);
         let class = key.class;
+        let class_options = key.class_options.clone();
         return Ok(IndexColumn {
             column: 0,
             descending,
@@ -184,14 +193,23 @@ fn index_column(view: &catalog::Snapshot, table: &Table, key: &IndexKey) -> Resu
             expression,
             collation,
             class,
+            class_options,
         });
     }
     let (column, of_table) = table
         .column(&key.name)
         .ok_or_else(|| base::err!(UNDEFINED_COLUMN, "column \"{}\" does not exist", key.name))?;
     let collation = view.key_collation(key.collation, of_table.ty);
-    let class = key.class;
-    Ok(IndexColumn { column, descending, nulls_first, expression: None, collation, class })
+    let (class, class_options) = (key.class, key.class_options.clone());
+    Ok(IndexColumn {
+        column,
+        descending,
+        nulls_first,
+        expression: None,
+        collation,
+        class,
+        class_options,
+    })
 }
 
 /// Makes an index with its files from the table's rows; the table doesn't list it yet. `index` says

@@ -19,7 +19,7 @@ use super::index_keys::{KeySorter, Place};
 use exec::context::ExecContext;
 use exec::eval;
 use exec::index_search;
-use exec::modify::{duplicated_in_build, find_duplicate};
+use exec::modify::{duplicated_in_build, excluded_in_build, exclusion, find_duplicate};
 use exec::rows::Row;
 use exec::run::Run;
 use exec::security::restricted;
@@ -303,6 +303,9 @@ fn fill_beside_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) 
         (cx.database.1, table.oid),
     );
     progress.set_phase("building index: scanning table");
+    if index.method == AccessMethod::Brin {
+        return exec::session::brin::summarize(cx, &shared, index, None, true).map(drop);
+    }
     let keys = if index.is_plain() && codec.is_simple() {
         collect(cx, &handle, &codec, &mut None, &progress)?
     } else {
@@ -330,6 +333,25 @@ fn fill_beside_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) 
         Some(row) => Err(duplicated_in_build(cx, table, index, &row)),
         None => Ok(()),
     }
+}
+
+/// Looks for rows of a table that exclude each other by a constraint whose index has just been filled.
+///
+/// # Errors
+/// `23P01`; those of expressions and operators.
+pub fn check_exclusion(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
+    restricted(cx, table.owner, |cx| {
+        let computed = computed_by(cx, table, index)?;
+        let shared = std::sync::Arc::new(table.clone());
+        let found = with_run(cx, |run| {
+            let rows = exclusion::live_rows(table, run)?;
+            exclusion::find(&shared, index, &computed, &rows, run)
+        })?;
+        match found {
+            Some((row, there)) => Err(excluded_in_build(cx, table, index, &row, &there)),
+            None => Ok(()),
+        }
+    })
 }
 
 /// The rows of entries that have the same key as another one.

@@ -301,6 +301,7 @@ fn an_index_over_rows_that_are_there() {
             descending: false,
             nulls_first: false,
             class: 0,
+            class_options: Vec::new(),
         }],
         include: vec![],
         predicate: None,

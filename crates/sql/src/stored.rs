@@ -56,3 +56,15 @@ pub fn renamed(
     let printer = Printer { binder: &binder, pretty: false, by_oid: true, names: None, indent: 0 };
     Ok(printer.outer(&expr))
 }
+
+/// EXCLUDE, bound to its table.
+///
+/// # Errors
+/// Those of its definition.
+pub fn exclusion(
+    cx: &PrepareContext<'_>,
+    table: &Table,
+    def: &crate::utility::ExcludeDef,
+) -> Result<crate::utility::Exclusion> {
+    Binder::new(cx, "", &[]).exclusion(table, def)
+}

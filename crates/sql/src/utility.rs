@@ -223,6 +223,8 @@ pub enum ConstraintDefKind {
         /// NULLS NOT DISTINCT.
         nulls_equal: bool,
     },
+    /// EXCLUDE; bound when the table is there ([`crate::stored::exclusion`]).
+    Exclude(ExcludeDef),
     /// PRIMARY KEY/UNIQUE USING INDEX.
     UsingIndex {
         /// Index's name.
@@ -249,6 +251,32 @@ pub enum ConstraintDefKind {
     },
 }
 
+/// EXCLUDE as it is written.
+#[derive(Clone, Debug)]
+pub struct ExcludeDef {
+    /// The index that it asks for.
+    pub(crate) index: Box<pg_query::protobuf::IndexStmt>,
+    /// The operators' names, one for each key.
+    pub(crate) operators: Vec<Vec<String>>,
+}
+
+/// EXCLUDE, bound to its table.
+#[derive(Clone, Debug)]
+pub struct Exclusion {
+    /// The index's method.
+    pub method: AccessMethod,
+    /// Its keys.
+    pub keys: Vec<IndexKey>,
+    /// The operators' oids, one for each key.
+    pub operators: Vec<u32>,
+    /// INCLUDE.
+    pub include: Vec<String>,
+    /// WHERE.
+    pub predicate: Option<String>,
+    /// WITH.
+    pub options: Vec<(String, String)>,
+}
+
 /// A key of CREATE INDEX.
 #[derive(Clone, Debug)]
 pub struct IndexKey {
@@ -264,6 +292,8 @@ pub struct IndexKey {
     pub nulls_first: bool,
     /// The operator class's oid; 0: the type's default one.
     pub class: u32,
+    /// The class's parameters.
+    pub class_options: Vec<(String, String)>,
 }
 
 /// A step of ALTER TABLE.

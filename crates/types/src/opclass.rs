@@ -184,6 +184,15 @@ pub fn comparison(operator: Oid) -> Option<&'static str> {
     learned(|l| l.comparisons.get(&operator).copied())
 }
 
+/// Whether a family has an operator that gives the order of rows.
+pub fn orders(family: u32) -> bool {
+    let of = |m: &Member| m.family == family && m.orders;
+    let own = || {
+        learned(|l| l.members.values().flat_map(|all| all.iter()).any(of).then_some(())).is_some()
+    };
+    TABLES.members.values().flatten().any(of) || own()
+}
+
 /// Library and symbol of the code behind a class that was learnt.
 pub fn code(oid: u32) -> Option<String> {
     learned(|l| l.classes.get(&oid).map(|c| c.code.clone()))

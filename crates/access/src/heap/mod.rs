@@ -252,17 +252,32 @@ impl Heap {
 
     /// The version of the row at `root` for which [`Heap::rival`] says that it is live.
     pub fn live_version(&self, tx: &Transaction, root: TupleId) -> Result<Option<HeapTuple>> {
+        let found = self.rival_version_of(tx, root)?;
+        Ok(found.and_then(|(rival, version)| matches!(rival, Rival::Live).then_some(version)))
+    }
+
+    /// What [`Heap::rival`] says of the row at `root`, and the version of which it says so; None: the row is dead or
+    /// gone.
+    pub fn rival_version_of(
+        &self,
+        tx: &Transaction,
+        root: TupleId,
+    ) -> Result<Option<(Rival, HeapTuple)>> {
         let pinned = self.pin(root.block)?;
         let guard = pinned.read();
         let page = guard.page();
         let Some((mut line, mut offset, _)) = page::first_of_chain(page, root.offset) else {
             return Ok(None);
         };
+        if page::mask(page, offset) & (STUB | NEXT_IN_CHAIN) == STUB {
+            return Ok(None);
+        }
         loop {
             let mask = page::mask(page, offset);
             match self.rival_version(tx, page, offset, mask) {
-                Some(Rival::Live) => {
-                    return Ok(copy_version(page, TupleId { block: root.block, offset: line }));
+                Some(rival @ (Rival::Live | Rival::InProgress(_))) => {
+                    let version = copy_version(page, TupleId { block: root.block, offset: line });
+                    return Ok(version.map(|version| (rival, version)));
                 }
                 Some(_) => return Ok(None),
                 None if mask & NEXT_IN_CHAIN == 0 => return Ok(None),
@@ -275,6 +290,26 @@ impl Heap {
                 }
             }
         }
+    }
+
+    /// All row versions of a page but those of transactions that were rolled back: for summaries, which must allow for
+    /// whatever a snapshot may see.
+    ///
+    /// # Errors
+    /// I/O.
+    pub fn versions(&self, manager: &txn::TxnManager, block: u32) -> Result<Vec<Vec<u8>>> {
+        let pinned = self.pin(block)?;
+        let guard = pinned.read();
+        let page = guard.page();
+        let mut out = Vec::new();
+        for (_, line) in page::lines(page) {
+            let Line::Normal(at, len) = line else { continue };
+            let aborted = manager.status(Xid(page::xmin(page, at))) == XidStatus::Aborted;
+            if page::mask(page, at) & STUB == 0 && !aborted {
+                out.push(page::row(page, at, len).to_vec());
+            }
+        }
+        Ok(out)
     }
 
     /// One version's part in [`Heap::rival`]; None: ended for good, ask the next one.

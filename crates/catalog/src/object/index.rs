@@ -39,6 +39,9 @@ pub struct Index {
     /// Left behind by a CREATE INDEX CONCURRENTLY that failed: kept up to date, not read.
     #[serde(default)]
     pub invalid: bool,
+    /// Of an exclusion constraint's index: by which operator, for each key column, no two rows may agree on all.
+    #[serde(default)]
+    pub exclude: Vec<Id>,
     /// UNIQUE.
     pub unique: bool,
     /// Backs the primary key.
@@ -82,6 +85,9 @@ pub struct IndexColumn {
     /// Its operator class's oid; 0: the type's default one.
     #[serde(default)]
     pub class: Id,
+    /// Its operator class's parameters.
+    #[serde(default)]
+    pub class_options: Vec<(String, String)>,
 }
 
 /// An access method in a stored object: its name.

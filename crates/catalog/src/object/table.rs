@@ -272,7 +272,7 @@ pub enum ConstraintKind {
         /// The index.
         index: Id,
     },
-    /// Backed by an index.
+    /// Backed by an index; EXCLUDE, too, where the index has operators for that ([`crate::Index::exclude`]).
     Unique {
         /// The index.
         index: Id,

@@ -56,7 +56,13 @@ pub(super) fn table_constraints(cx: &SystemCx<'_>) -> Rows {
             .set("enforced", "YES")
     };
     for t in tables(cx) {
-        for c in &t.constraints {
+        let excludes = |c: &&crate::object::Constraint| match c.kind {
+            ConstraintKind::Unique { index } => {
+                cx.catalog.index(index).is_some_and(|i| !i.exclude.is_empty())
+            }
+            _ => false,
+        };
+        for c in t.constraints.iter().filter(|c| !excludes(c)) {
             let kind = match c.kind {
                 ConstraintKind::Check(_) => "CHECK",
                 ConstraintKind::PrimaryKey { .. } => "PRIMARY KEY",

@@ -401,7 +401,8 @@ pub(super) fn pg_index(cx: &SystemCx<'_>) -> Rows {
             .set("indisunique", i.unique)
             .set("indnullsnotdistinct", i.nulls_equal)
             .set("indisprimary", i.primary)
-            .fill(&["indisexclusion", "indcheckxmin", "indisreplident"], Datum::Bool(false))
+            .set("indisexclusion", !i.exclude.is_empty())
+            .fill(&["indcheckxmin", "indisreplident"], Datum::Bool(false))
             .set("indisclustered", i.clustered)
             .fill(&["indisready", "indislive"], Datum::Bool(true))
             .set("indimmediate", !deferrable)
@@ -502,7 +503,13 @@ fn constraint(cx: &SystemCx<'_>, t: &Table, c: &Constraint) -> Vec<Datum> {
             out.set("contype", 'c').set("connoinherit", c.no_inherit).set("conbin", sql.as_str())
         }
         ConstraintKind::PrimaryKey { index } => keyed(out, 'p', *index),
-        ConstraintKind::Unique { index } => keyed(out, 'u', *index),
+        ConstraintKind::Unique { index } => match cx.catalog.index(*index) {
+            Some(own) if !own.exclude.is_empty() => {
+                let operators = own.exclude.iter().map(|o| Datum::Oid(*o)).collect();
+                keyed(out, 'x', *index).set("conexclop", array(oids::OID, 1, operators))
+            }
+            _ => keyed(out, 'u', *index),
+        },
         ConstraintKind::ForeignKey(key) => foreign_key(out, key),
     }
     .done()

@@ -201,6 +201,11 @@ fn vacuum_plain(cx: &mut ExecContext<'_>, table: &Arc<Table>, speaks: bool) -> R
         let pieces = overflow.heap();
         access::vacuum::vacuum(cx.tx.manager(), &pieces, &[], &mut pace, &progress)?;
     }
+    for index in view.indexes_of(table) {
+        if index.method == base::AccessMethod::Brin && !index.invalid {
+            exec::session::brin::summarize(cx, table, &index, None, false)?;
+        }
+    }
     let mut stats = match view.stats(table.oid) {
         Some(stats) => TableStats::clone(stats),
         None => TableStats { table: table.oid, ..TableStats::default() },

@@ -181,6 +181,13 @@ fn find(
         if !entry.codec.holds(row) {
             continue;
         }
+        if !entry.index.exclude.is_empty() {
+            let own = super::writer::excluding(&writer.target, entry, &writer.keys);
+            match own.met_for_sure(row, None, run)? {
+                Some((root, _)) => return Ok(Some(root)),
+                None => continue,
+            }
+        }
         if entry.codec.encode(row, &mut key)? && !entry.index.nulls_equal {
             continue;
         }

@@ -245,6 +245,52 @@ pub fn duplicated_in_build(
         .constraint(&index.name)
 }
 
+/// `23P01` for a row that another one, which is `there`, excludes.
+pub fn excluded(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    index: &catalog::Index,
+    row: &[Datum],
+    there: &[Datum],
+) -> Error {
+    let own = index_key_text(cx, table, index, row);
+    let other = index_key_text(cx, table, index, there);
+    let detail = match (own, other) {
+        (Some(own), Some(other)) => format!("Key {own} conflicts with existing key {other}."),
+        _ => "Key conflicts with existing key.".to_owned(),
+    };
+    let schema = schema_name(&cx.catalog_tx.view(), table);
+    err!(
+        EXCLUSION_VIOLATION,
+        "conflicting key value violates exclusion constraint \"{}\"",
+        index.name
+    )
+    .detail(detail)
+    .table(&schema, &table.name)
+    .constraint(&index.name)
+}
+
+/// `23P01` for rows that are there when a constraint is made.
+pub fn excluded_in_build(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    index: &catalog::Index,
+    row: &[Datum],
+    there: &[Datum],
+) -> Error {
+    let own = index_key_text(cx, table, index, row);
+    let other = index_key_text(cx, table, index, there);
+    let detail = match (own, other) {
+        (Some(own), Some(other)) => format!("Key {own} conflicts with key {other}."),
+        _ => "Key conflicts exist.".to_owned(),
+    };
+    let schema = schema_name(&cx.catalog_tx.view(), table);
+    err!(EXCLUSION_VIOLATION, "could not create exclusion constraint \"{}\"", index.name)
+        .detail(detail)
+        .table(&schema, &table.name)
+        .constraint(&index.name)
+}
+
 /// `23503`: the other table has no row with the `key` of these columns.
 pub fn missing_parent(
     cx: &mut ExecContext<'_>,

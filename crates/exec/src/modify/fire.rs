@@ -67,7 +67,7 @@ impl Waiting {
                     _ => None,
                 };
                 match index {
-                    Some(index) => unique::recheck(table, index, rows, run),
+                    Some(index) => super::writer::recheck(table, index, rows, run),
                     None => Ok(()),
                 }
             }

@@ -8,6 +8,7 @@ mod bulk_delete;
 mod conflict;
 pub mod deferred;
 mod errors;
+pub mod exclusion;
 pub mod fire;
 mod foreign_key;
 mod inherited;
@@ -38,7 +39,7 @@ use crate::rows::{self, Row};
 use crate::run::Run;
 use crate::table::Projection;
 
-pub use errors::{duplicated_in_build, may_read, missing_parent, mixed_nulls};
+pub use errors::{duplicated_in_build, excluded_in_build, may_read, missing_parent, mixed_nulls};
 pub use foreign_key::{References, Touched};
 pub use inherited::{as_named, as_own, change_part, touched};
 pub use unique::find_duplicate;

@@ -13,6 +13,7 @@ use types::{Datum, row};
 
 use super::deferred::{Check, Waiting};
 use super::errors::{self, Written};
+use super::exclusion::{Excluding, Met};
 use super::foreign_key::{self, References};
 use super::triggers::Triggers;
 use super::unique;
@@ -86,6 +87,39 @@ pub struct Writer {
     rivals: Vec<(usize, TupleId)>,
     /// For encoding rows and keys, one after the other.
     buffer: Vec<u8>,
+}
+
+/// What an exclusion constraint's index of a table asks.
+pub(super) fn excluding<'a>(
+    target: &'a WriteTarget,
+    entry: &'a IndexWriter,
+    computed: &'a [Expr],
+) -> Excluding<'a> {
+    let (index, codec, files) = (&*entry.index, &entry.codec, &entry.files);
+    Excluding { handle: &target.handle, index, codec, files, computed }
+}
+
+/// Looks at rows of a constraint that is DEFERRABLE again.
+///
+/// # Errors
+/// `23505`, `23P01`; deadlocks and time-outs of waiting for others to decide.
+pub(super) fn recheck(
+    table: &Arc<Table>,
+    index: &Arc<Index>,
+    rows: &[TupleId],
+    run: &mut Run<'_, '_>,
+) -> Result<()> {
+    if index.exclude.is_empty() {
+        return unique::recheck(table, index, rows, run);
+    }
+    let texts: Vec<&str> = index.expressions().collect();
+    let computed = match texts.is_empty() {
+        true => Vec::new(),
+        false => {
+            crate::spi::with_context(run.cx, |cx| sql::stored::row_expressions(cx, table, &texts))?
+        }
+    };
+    super::exclusion::recheck(table, index, &computed, rows, run)
 }
 
 /// What a partition's bound asks of new rows.
@@ -448,7 +482,19 @@ impl Writer {
                 let table = &self.target.handle.table;
                 return Err(errors::duplicate(run.cx, table, &entry.index, row));
             }
-            if entry.index.deferrable
+            if !entry.index.exclude.is_empty() {
+                let own = excluding(&self.target, entry, &self.keys);
+                if entry.index.deferrable || arbiters.contains(&place) {
+                    match own.met(row, Some(root), run)? {
+                        Met::None => {}
+                        _ if arbiters.contains(&place) => return Ok(false),
+                        _ => self.rivals.push((place, root)),
+                    }
+                } else if let Some((_, there)) = own.met_for_sure(row, Some(root), run)? {
+                    let table = &self.target.handle.table;
+                    return Err(errors::excluded(run.cx, table, &entry.index, row, &there));
+                }
+            } else if entry.index.deferrable
                 && (!null || entry.index.nulls_equal)
                 && unique::may_conflict(heap, entry.tree()?, &self.buffer, root, run)?
             {
@@ -639,7 +685,7 @@ impl Writer {
                     let what = Check::Unique(rows);
                     Waiting::put_off(run.cx, table.oid, c.oid, what)?;
                 }
-                None => unique::recheck(table, &entry.index, &rows, run)?,
+                None => recheck(table, &entry.index, &rows, run)?,
             }
         }
         Ok(())

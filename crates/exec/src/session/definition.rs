@@ -499,7 +499,17 @@ pub fn constraint_definition(id: u32, pretty: bool, run: &mut Run<'_, '_>) -> Op
         _ => String::new(),
     };
     let path = run.cx.search_path;
-    Some(catalog::definition::constraint(&view, path, table, constraint, &|_| check.clone()))
+    Some(with_context(run.cx, |cx| {
+        let expression = |sql: &str, key: bool| {
+            let printed = match key {
+                true => sql::print::index_key(cx, table, sql, pretty),
+                false => sql::print::over_row(cx, table, sql, pretty),
+            };
+            printed.unwrap_or_else(|_| format!("({sql})"))
+        };
+        let check = |_: &str| check.clone();
+        catalog::definition::constraint(&view, path, table, constraint, &check, &expression)
+    }))
 }
 
 /// A domain's CHECK.

@@ -1,6 +1,7 @@
 //! Functions and values that need the session, the transaction or the catalog.
 
 mod args;
+pub mod brin;
 mod clock;
 mod definition;
 mod files;

@@ -99,6 +99,9 @@ pub fn call(
                 .map_or(Datum::Null, |i| Datum::Oid(i.oid)),
             None => Datum::Null,
         },
+        F::BrinSummarizeNewValues | F::BrinSummarizeRange | F::BrinDesummarizeRange => {
+            super::brin::call(function, args, run)?
+        }
         F::GinCleanPendingList => clean_pending_list(id, &view, run)?,
         F::PgIndexamHasProperty => am_property(id, text_at(args, 1)),
         F::PgIndexHasProperty => view
@@ -353,12 +356,19 @@ fn column_property(index: &catalog::Index, at: usize, property: &str) -> Datum {
         ("returnable", Some(_)) => of.returns_values,
         ("search_array", Some(_)) => of.search_array,
         ("search_nulls", Some(_)) => of.search_nulls,
-        ("distance_orderable", Some(_)) => false,
+        ("distance_orderable", Some(_)) => orders_by_distance(index, at),
         ("returnable", None) => of.include,
         ("orderable" | "distance_orderable" | "search_array" | "search_nulls", None) => false,
         _ => return Datum::Null,
     };
     Datum::Bool(value)
+}
+
+/// Whether a column's class has an operator that orders by distance.
+fn orders_by_distance(index: &catalog::Index, at: usize) -> bool {
+    let class = index.columns.get(at).and_then(|key| types::opclass::class(key.class));
+    index.method.properties().distance_ordered
+        && class.is_some_and(|class| types::opclass::orders(class.family))
 }
 
 /// `CREATE RULE "_RETURN" …` of a view.

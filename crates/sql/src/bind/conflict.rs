@@ -25,7 +25,7 @@ impl Binder<'_> {
     ) -> Result<Conflict> {
         let updates = clause.action == pb::OnConflictAction::OnconflictUpdate as i32;
         let arbiters = match &clause.infer {
-            Some(infer) => self.arbiters(infer, target, item)?,
+            Some(infer) => self.arbiters(infer, target, item, updates)?,
             None if updates => {
                 return Err(err!(
                     SYNTAX_ERROR,
@@ -117,10 +117,11 @@ impl Binder<'_> {
         infer: &pb::InferClause,
         target: &TableRel,
         item: &NsItem,
+        updates: bool,
     ) -> Result<Vec<u32>> {
         let table = target.table.clone();
         if !infer.conname.is_empty() {
-            let index = self.arbiter_constraint(&table, &infer.conname)?;
+            let index = self.arbiter_constraint(&table, &infer.conname, updates)?;
             let index_columns = self.cx.catalog.index(index).map(|i| i.columns.clone());
             for key in index_columns.iter().flatten().filter(|c| c.expression.is_none()) {
                 let key = self.column(target.col(ScanColumn::Attr(key.column)));
@@ -178,7 +179,7 @@ impl Binder<'_> {
         Ok(found)
     }
 
-    fn arbiter_constraint(&self, table: &Table, name: &str) -> Result<u32> {
+    fn arbiter_constraint(&self, table: &Table, name: &str, updates: bool) -> Result<u32> {
         let Some(constraint) = table.constraints.iter().find(|c| c.name == name) else {
             return Err(err!(
                 UNDEFINED_OBJECT,
@@ -188,6 +189,13 @@ impl Binder<'_> {
         };
         match &constraint.kind {
             ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index, .. } => {
+                let excludes = self.cx.catalog.index(*index).is_some_and(|i| !i.exclude.is_empty());
+                if updates && excludes {
+                    base::bail!(
+                        WRONG_OBJECT_TYPE,
+                        "ON CONFLICT DO UPDATE not supported with exclusion constraints"
+                    );
+                }
                 Ok(*index)
             }
             _ => Err(err!(

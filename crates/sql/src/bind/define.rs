@@ -640,9 +640,7 @@ impl Binder<'_> {
                     set_columns: ast::owned_strings(&c.fk_del_set_cols),
                 }
             }
-            Ok(T::ConstrExclusion) => {
-                return Err(self.unsupported("an exclusion constraint", c.location));
-            }
+            Ok(T::ConstrExclusion) => ConstraintDefKind::Exclude(super::exclusion::written(c)),
             Ok(T::ConstrAttrNotDeferrable | T::ConstrAttrImmediate | T::ConstrAttrEnforced) => {
                 return Ok(None);
             }
@@ -761,7 +759,7 @@ impl Binder<'_> {
     }
 
     /// One key of an index: a column or an expression.
-    fn index_key(
+    pub(super) fn index_key(
         &mut self,
         rel: &crate::logical::TableRel,
         elem: &pb::IndexElem,
@@ -783,6 +781,7 @@ impl Binder<'_> {
             let (ty, own) = column.map_or((0, 0), |c| (c.ty, self.cx.catalog.column_collation(c)));
             let collation = self.key_collation(elem, base::Oid(ty))?.unwrap_or(own);
             let class = self.index_class(elem, base::Oid(ty), method)?;
+            let class_options = self.class_options(elem, class, base::Oid(ty), method)?;
             return Ok(IndexKey {
                 name,
                 expression: None,
@@ -790,6 +789,7 @@ impl Binder<'_> {
                 descending,
                 nulls_first,
                 class,
+                class_options,
             });
         };
         let mut scope = super::Scope::new(None);
@@ -828,7 +828,8 @@ impl Binder<'_> {
             .hint("Use the COLLATE clause to set the collation explicitly."));
         }
         let class = self.index_class(elem, expr.ty(), method)?;
-        Ok(IndexKey { name, expression, collation, descending, nulls_first, class })
+        let class_options = self.class_options(elem, class, expr.ty(), method)?;
+        Ok(IndexKey { name, expression, collation, descending, nulls_first, class, class_options })
     }
 
     /// COLLATE of an index's key.
@@ -848,7 +849,7 @@ impl Binder<'_> {
     }
 
     /// WHERE of a partial index, and the columns in it.
-    fn index_predicate(
+    pub(super) fn index_predicate(
         &mut self,
         rel: &crate::logical::TableRel,
         node: &NodeEnum,

@@ -248,6 +248,88 @@ impl Binder<'_> {
     }
 }
 
+impl Binder<'_> {
+    /// The parameters of a key's class.
+    pub(super) fn class_options(
+        &self,
+        elem: &pb::IndexElem,
+        class: u32,
+        ty: Oid,
+        method: AccessMethod,
+    ) -> Result<Vec<(String, String)>> {
+        let mut out = Vec::with_capacity(elem.opclassopts.len());
+        let base = types::user::base_type(ty, -1).0;
+        let column = catalog::IndexColumn { class, ..Default::default() };
+        let class = opclass::class(column.class_of(method, base.0)).map_or("", |c| c.name);
+        for node in &elem.opclassopts {
+            let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
+            let value = def_value(def).unwrap_or_else(|| "true".to_owned());
+            let name = def.defname.as_str();
+            match (method, name) {
+                (AccessMethod::Brin, "n_distinct_per_range") if class.ends_with("bloom_ops") => {
+                    within_real(name, &value, -1.0, 2_147_483_647.0)?;
+                }
+                (AccessMethod::Brin, "false_positive_rate") if class.ends_with("bloom_ops") => {
+                    within_real(name, &value, 0.0001, 0.25)?;
+                }
+                (AccessMethod::Brin, "values_per_range") if class.ends_with("multi_ops") => {
+                    within(name, &value, 8, 256)?;
+                }
+                (AccessMethod::Gist, "siglen") if has_signatures(class) => {
+                    within(name, &value, 1, 2024)?;
+                }
+                (AccessMethod::Gist, "numranges") if class.starts_with("gist__int") => {
+                    within(name, &value, 1, 252)?;
+                }
+                (AccessMethod::Brin, _) if class.ends_with("bloom_ops") => {
+                    return Err(unrecognized(name));
+                }
+                (AccessMethod::Brin, _) if class.ends_with("multi_ops") => {
+                    return Err(unrecognized(name));
+                }
+                (AccessMethod::Gist, _) if has_signatures(class) => {
+                    return Err(unrecognized(name));
+                }
+                _ => base::bail!(INVALID_PARAMETER_VALUE, "operator class {class} has no options"),
+            }
+            out.push((name.to_owned(), value));
+        }
+        Ok(out)
+    }
+}
+
+/// Whether a class's keys are rows of bits whose length can be chosen.
+fn has_signatures(class: &str) -> bool {
+    matches!(
+        class,
+        "tsvector_ops"
+            | "gist_trgm_ops"
+            | "gist_hstore_ops"
+            | "gist_ltree_ops"
+            | "gist__ltree_ops"
+            | "gist__intbig_ops"
+    )
+}
+
+fn unrecognized(name: &str) -> Error {
+    err!(INVALID_PARAMETER_VALUE, "unrecognized parameter \"{name}\"")
+}
+
+/// Whether a parameter's value is a number within these bounds.
+fn within_real(name: &str, value: &str, least: f64, most: f64) -> Result<()> {
+    let Ok(number) = value.parse::<f64>() else {
+        base::bail!(
+            INVALID_PARAMETER_VALUE,
+            "invalid value for floating point option \"{name}\": {value}"
+        );
+    };
+    if (least..=most).contains(&number) {
+        return Ok(());
+    }
+    Err(err!(INVALID_PARAMETER_VALUE, "value {value} out of bounds for option \"{name}\"")
+        .detail(format!("Valid values are between \"{least:.6}\" and \"{most:.6}\".")))
+}
+
 /// Whether an option's value is a number within these bounds.
 fn within(name: &str, value: &str, least: i64, most: i64) -> Result<()> {
     let Ok(number) = value.parse::<i64>() else {

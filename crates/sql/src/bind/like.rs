@@ -99,7 +99,9 @@ impl Binder<'_> {
             if backed {
                 let columns: Vec<String> = keys.map(name_of).collect();
                 let include = index.include.iter().map(|n| name_of(*n)).collect();
-                let kind = if index.primary {
+                let kind = if !index.exclude.is_empty() {
+                    self.exclusion_of(&table, &index)?
+                } else if index.primary {
                     ConstraintDefKind::PrimaryKey { columns, include }
                 } else {
                     let nulls_equal = index.nulls_equal;

@@ -35,6 +35,7 @@ mod define_objects;
 mod define_type;
 pub(crate) mod dml;
 mod event_trigger;
+mod exclusion;
 pub(crate) mod expr;
 mod extension;
 pub(crate) mod from;

@@ -209,6 +209,34 @@ impl Binder<'_> {
         Ok(choose(&inputs, candidates))
     }
 
+    /// The operator between two values of a type, by its name: its oid, its function's, its commutator's, and how it is
+    /// shown.
+    pub(super) fn operator_over(
+        &self,
+        names: &[String],
+        ty: Oid,
+    ) -> Result<(Oid, Oid, Oid, String)> {
+        let (name, schema) = match names {
+            [schema, name] => (name.as_str(), Some(schema.as_str())),
+            [.., name] => (name.as_str(), None),
+            [] => ("", None),
+        };
+        let found = self.find_operator(OperatorPath { schema, name }, Some(ty), ty, 0)?;
+        let (oid, commutator) = match self.cx.catalog.operator(found.own.0) {
+            Some(own) => (Oid(own.oid), Oid(own.commutator)),
+            None => {
+                let all = types::func::operators_named(name).iter();
+                let same = |row: &&types::func::OperatorRow| {
+                    (row.left, row.right) == (found.left, found.right)
+                };
+                all.filter(same).map(|row| (row.oid, row.commutator)).next().unwrap_or_default()
+            }
+        };
+        let side = |ty: Oid| types::io::format_type(ty, -1);
+        let shown = format!("{name}({},{})", side(found.left), side(found.right));
+        Ok((oid, found.function, commutator, shown))
+    }
+
     /// What an operator calls.
     fn function_of(
         &mut self,

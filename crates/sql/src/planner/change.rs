@@ -135,7 +135,8 @@ impl Planner<'_> {
         indexes: &[Arc<Index>],
     ) -> Result<Conflict> {
         let wanted = |index: &Index| {
-            index.unique && (conflict.arbiters.is_empty() || conflict.arbiters.contains(&index.oid))
+            (index.unique || !index.exclude.is_empty())
+                && (conflict.arbiters.is_empty() || conflict.arbiters.contains(&index.oid))
         };
         let places = indexes.iter().enumerate().filter(|(_, i)| wanted(i));
         let arbiters = places.map(|(n, _)| n).collect();

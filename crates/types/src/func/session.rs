@@ -111,6 +111,9 @@ session_functions! {
     /// Objects of the catalog: addresses, files, access items.
     Objects {
         Aclexplode "aclexplode",
+        BrinDesummarizeRange "brin_desummarize_range",
+        BrinSummarizeNewValues "brin_summarize_new_values",
+        BrinSummarizeRange "brin_summarize_range",
         GinCleanPendingList "gin_clean_pending_list",
         PgCurrentLogfile "pg_current_logfile",
         PgDatabaseCollationActualVersion "pg_database_collation_actual_version",
