@@ -3,7 +3,7 @@
 use base::Result;
 use catalog::{Constraint, ConstraintKind};
 
-use super::{foreign_key, unique};
+use super::foreign_key;
 use crate::context::ExecContext;
 use crate::modify::deferred::{Check, Deferred, Waiting};
 use crate::modify::triggers;
