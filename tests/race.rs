@@ -1,8 +1,9 @@
 //! Random queries over four ordinary tables, on this server and on a PostgreSQL 15 beside it: equal answers,
 //! and plans of the same class.
 //!
-//! `make test` runs some hundred over a tenth of the rows and compares answers, and that no table is read
-//! whole here of which PostgreSQL reads a part, at half the expected cost. `make race` (the ignored test, in a release build) runs
+//! `make test` runs some hundred over a tenth of the rows and compares answers, that no table is read
+//! whole here of which PostgreSQL reads a part, at half the expected cost, and that the operators of a plan handle
+//! no more than four times the rows. `make race` (the ignored test, in a release build) runs
 //! `QUERIES` (600) over all rows, takes times, each server's best of three in turns on a warm cache, and
 //! prints how the ratios lie, by class, and each query above 5 ms that takes more than twice PostgreSQL's
 //! time. `SEED=n` makes others; `RACE_ON=port,port` takes servers (PostgreSQL's first) that run already.
@@ -407,6 +408,26 @@ fn plan_of(client: &mut Client, run: &str) -> (Vec<String>, f64) {
     (tables, cost.unwrap_or(0.0))
 }
 
+/// Rows that the operators of a plan handled in one run: what they gave and what their filters removed.
+fn work_of(client: &mut Client, run: &str) -> f64 {
+    let sql = format!("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {run}");
+    let plan = client.query(&sql).expect("the connection holds");
+    let number = |line: &str, before: &str| -> Option<f64> {
+        let (_, rest) = line.split_once(before)?;
+        rest.split(|c: char| !c.is_ascii_digit() && c != '.').next()?.parse().ok()
+    };
+    let (mut rows, mut loops) = (0.0, 1.0);
+    for line in plan.rows.iter().filter_map(|row| row.first()?.as_deref()) {
+        if let (Some(given), Some(times)) = (number(line, "actual rows="), number(line, "loops=")) {
+            loops = times;
+            rows += given * times;
+        } else if line.contains("Rows Removed by") {
+            rows += number(line, ": ").unwrap_or(0.0) * loops;
+        }
+    }
+    rows
+}
+
 /// Both servers, loaded.
 struct Pair {
     theirs: Client,
@@ -467,6 +488,15 @@ struct Result {
     ours: f64,
     /// Tables read whole here and not there, in a plan that costs much more.
     whole: Vec<String>,
+    /// Rows that operators handled there and here.
+    work: (f64, f64),
+}
+
+impl Result {
+    /// Whether operators handle many more rows here.
+    fn is_laborious(&self) -> bool {
+        self.work.1 > 2000.0 && self.work.1 > 4.0 * self.work.0
+    }
 }
 
 fn race(customers: u64, queries: usize, seed: u64, rounds: usize) -> Vec<Result> {
@@ -500,10 +530,11 @@ fn race(customers: u64, queries: usize, seed: u64, rounds: usize) -> Vec<Result>
         let (their, their_cost) = plan_of(&mut pair.theirs, &run);
         let (mut whole, cost) = plan_of(&mut pair.ours, &run);
         whole.retain(|table| !their.contains(table) && cost > 2.0 * their_cost);
+        let work = (work_of(&mut pair.theirs, &run), work_of(&mut pair.ours, &run));
         if prepare.is_some() {
             pair.both("DEALLOCATE race");
         }
-        results.push(Result { race, theirs, ours, whole });
+        results.push(Result { race, theirs, ours, whole, work });
     }
     assert!(different.is_empty(), "answers differ:\n{}", different.join("\n"));
     results
@@ -532,6 +563,12 @@ fn answers_are_postgresqls_and_so_are_the_plans() {
         .collect();
     let most = results.len() / 100;
     assert!(worse.len() <= most, "read whole here, in part there:\n{}", worse.join("\n"));
+    let laborious: Vec<String> = results
+        .iter()
+        .filter(|r| r.is_laborious())
+        .map(|r| format!("{} rows there, {} here: {}", r.work.0, r.work.1, r.race.sql))
+        .collect();
+    assert!(laborious.len() <= most, "many more rows are handled:\n{}", laborious.join("\n"));
 }
 
 #[test]
@@ -562,6 +599,12 @@ fn no_query_is_slower_than_there() {
     let mut slow: Vec<&Result> =
         results.iter().filter(|r| r.ours > 5.0 && r.ours > 2.0 * r.theirs).collect();
     slow.sort_by(|a, b| (b.ours / b.theirs).total_cmp(&(a.ours / a.theirs)));
+    let mut laborious: Vec<&Result> = results.iter().filter(|r| r.is_laborious()).collect();
+    laborious.sort_by(|a, b| (b.work.1 / b.work.0).total_cmp(&(a.work.1 / a.work.0)));
+    for r in laborious {
+        let (theirs, ours) = r.work;
+        println!("{theirs:>9} rows there, {ours:>9} here  {}  {}", r.race.class, r.race.statements().1);
+    }
     for r in slow {
         let params: Vec<String> = r.race.params.iter().map(|(t, v)| format!("{v}::{t}")).collect();
         println!(

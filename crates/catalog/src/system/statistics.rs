@@ -17,6 +17,20 @@ use crate::system::names::{role_name, schema_name};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
+/// An expression as the views show it: a call stands alone, all else in parentheses.
+fn shown(sql: &str) -> String {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '"');
+    let is_call = sql.find('(').is_some_and(|at| {
+        let mut depth = 0;
+        let closes = sql[at..].char_indices().find(|(_, c)| {
+            depth += i32::from(*c == '(') - i32::from(*c == ')');
+            depth == 0
+        });
+        at > 0 && sql[..at].chars().all(is_name) && closes.map(|c| at + c.0 + 1) == Some(sql.len())
+    });
+    if is_call || sql.is_empty() { sql.to_owned() } else { format!("({sql})") }
+}
+
 fn chars(letters: &str) -> Datum {
     Datum::array(oids::CHAR, letters.bytes().map(Datum::Char).collect())
 }
@@ -142,7 +156,7 @@ pub(super) fn pg_stats_ext(cx: &SystemCx<'_>) -> Rows {
     let one = |(s, table, data): (&ExtendedStatistics, &Table, &ExtendedData)| {
         let name = |n: &u16| table.columns.get(usize::from(*n) - 1).map(|c| c.name.as_str());
         let names = s.columns.iter().filter_map(name).map(Datum::text).collect();
-        let texts: Vec<Datum> = s.expressions.iter().map(|e| Datum::text(&e.sql)).collect();
+        let texts: Vec<Datum> = s.expressions.iter().map(|e| Datum::text(&shown(&e.sql))).collect();
         let texts = (!texts.is_empty()).then(|| Datum::array(oids::TEXT, texts));
         let mut row = begin(cx, "pg_stats_ext", s, table)?
             .set("attnames", Datum::array(oids::NAME, names))
@@ -176,7 +190,7 @@ pub(super) fn pg_stats_ext_exprs(cx: &SystemCx<'_>) -> Rows {
     for (s, table, data) in all(cx) {
         for (e, found) in s.expressions.iter().zip(&data.expressions) {
             let Some(row) = begin(cx, "pg_stats_ext_exprs", s, table) else { break };
-            let row = row.set("expr", e.sql.as_str());
+            let row = row.set("expr", shown(&e.sql).as_str());
             out.push(super::views::column_statistics(row, found).done());
         }
     }

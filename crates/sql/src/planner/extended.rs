@@ -192,7 +192,7 @@ impl Planner<'_> {
         conditions: &[Expr],
         any: bool,
     ) -> Option<(f64, Vec<usize>)> {
-        if conditions.len() < 2 && !matches!(conditions, [Expr::Or(_)]) {
+        if conditions.len() < 2 {
             return None;
         }
         let extended = self.extended(table.table.oid)?;

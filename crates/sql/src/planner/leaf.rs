@@ -379,6 +379,7 @@ fn says_of_values(e: &Expr, col: Col) -> bool {
                 && args.iter().any(|a| matches!(a, Expr::Column(..)))
         }
         Expr::ArrayOp { left, all: false, .. } => matches!(**left, Expr::Column(..)),
+        Expr::And(parts) | Expr::Or(parts) => parts.iter().all(|part| says_of_values(part, col)),
         _ => false,
     };
     compares
