@@ -3,19 +3,23 @@
 use base::{Error, Oid, Result, err};
 use catalog::snapshot::Relation;
 use catalog::{Column, Object, Table};
-use sql::utility::{AlterTable, ColumnDef, Name};
-use txn::LockMode;
-
-use super::depend::{self, Item};
-use super::{
-    constraint, create_table, identity, inherit, notice, open_owned, refresh, relation, rewrite,
-    rewrite_with, sequence,
-};
-use crate::maintain::cluster;
 use exec::context::ExecContext;
 use exec::rights;
 use exec::session::quote_identifier;
 use exec::spi::{expression_value, rows_of};
+use sql::utility::{AlterTable, ColumnDef, Name};
+use txn::LockMode;
+
+use super::{
+    constraint, identity, inherit, notice, open_owned, refresh, relation, rewrite, rewrite_with,
+    sequence,
+};
+use crate::column::{check_column_name, check_count, column, table_action};
+use crate::describe::describe;
+use crate::item::Item;
+use crate::maintain::clustered::{index_of, note};
+use crate::mentions::mentions;
+use crate::role::owner::{check_new_owner, reassign_table};
 
 /// ALTER TABLE.
 pub fn run(
@@ -148,24 +152,6 @@ fn alter_index(id: u32, steps: &[AlterTable], cx: &mut ExecContext<'_>) -> Resul
     Ok(())
 }
 
-/// The name of a step that only tables take.
-pub(super) fn table_action(step: &AlterTable) -> Option<&'static str> {
-    Some(match step {
-        AlterTable::AddColumn { .. } => "ADD COLUMN",
-        AlterTable::DropColumn { .. } => "DROP COLUMN",
-        AlterTable::SetNotNull { not_null: true, .. } => "ALTER COLUMN ... SET NOT NULL",
-        AlterTable::SetNotNull { not_null: false, .. } => "ALTER COLUMN ... DROP NOT NULL",
-        AlterTable::SetType { .. } => "ALTER COLUMN ... SET DATA TYPE",
-        AlterTable::AddConstraint(_) => "ADD CONSTRAINT",
-        AlterTable::DropConstraint { .. } => "DROP CONSTRAINT",
-        AlterTable::RowSecurity(true) => "ENABLE ROW SECURITY",
-        AlterTable::RowSecurity(false) => "DISABLE ROW SECURITY",
-        AlterTable::ForceRowSecurity(true) => "FORCE ROW SECURITY",
-        AlterTable::ForceRowSecurity(false) => "NO FORCE ROW SECURITY",
-        _ => return None,
-    })
-}
-
 fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) -> Result<()> {
     match step {
         AlterTable::CheckOption(check) => {
@@ -267,10 +253,10 @@ fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) ->
         AlterTable::ClusterOn(name) => {
             let table = refresh(cx, id)?;
             let index = match name {
-                Some(name) => Some(cluster::index_of(cx, &table, name)?.oid),
+                Some(name) => Some(index_of(cx, &table, name)?.oid),
                 None => None,
             };
-            cluster::note(cx, id, index)
+            note(cx, id, index)
         }
         AlterTable::AlterConstraint { name, deferrable, deferred } => {
             constraint::alter(cx, id, name, *deferrable, *deferred)
@@ -281,8 +267,8 @@ fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) ->
             if table.owner == owner {
                 return Ok(());
             }
-            super::role::check_new_owner(owner, table.schema, cx)?;
-            super::role::reassign_table(table, owner, cx)
+            check_new_owner(owner, table.schema, cx)?;
+            reassign_table(table, owner, cx)
         }
     }
 }
@@ -361,7 +347,7 @@ pub fn add_column(
     if_not_exists: bool,
 ) -> Result<()> {
     let mut table = refresh(cx, id)?;
-    create_table::check_column_name(&def.name)?;
+    check_column_name(&def.name)?;
     if table.column(&def.name).is_some() {
         let message =
             format!("column \"{}\" of relation \"{}\" already exists", def.name, table.name);
@@ -371,8 +357,8 @@ pub fn add_column(
         notice(cx, base::sqlstate::DUPLICATE_COLUMN, format!("{message}, skipping"));
         return Ok(());
     }
-    create_table::check_count(table.columns.len() + 1)?;
-    let mut column = create_table::column(def);
+    check_count(table.columns.len() + 1)?;
+    let mut column = column(def);
     if def.generated || def.sequence.is_some() || def.default_volatile {
         return fill_column(cx, table, column, def);
     }
@@ -516,7 +502,7 @@ fn set_type(
     };
     super::partition::check_no_key(&table, name, "alter")?;
     for other in table.columns.iter().filter(|c| c.generated && !c.dropped && c.name != name) {
-        let uses = other.default.as_deref().is_some_and(|sql| super::rename::mentions(sql, name));
+        let uses = other.default.as_deref().is_some_and(|sql| mentions(sql, name));
         if uses {
             return Err(err!(
                 FEATURE_NOT_SUPPORTED,
@@ -538,7 +524,7 @@ fn set_type(
         );
     }
     if let Some(function) = users.functions().find(|f| f.uses.contains(&(id, number))) {
-        let word = depend::describe(&users, cx.search_path, Item::Function(function.oid));
+        let word = describe(&users, cx.search_path, Item::Function(function.oid));
         let column = users.table(id).and_then(|t| t.columns.get(usize::from(number) - 1));
         let name = column.map_or("", |c| &c.name);
         return Err(err!(
@@ -551,7 +537,7 @@ fn set_type(
         let Some(query) = &view.query else { continue };
         if query.uses.contains(&(id, number)) {
             let path = cx.search_path;
-            let word = depend::describe(&users, path, Item::Relation(view.oid));
+            let word = describe(&users, path, Item::Relation(view.oid));
             return Err(err!(
                 FEATURE_NOT_SUPPORTED,
                 "cannot alter type of a column used by a view or rule"

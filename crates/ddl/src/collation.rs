@@ -5,13 +5,13 @@ use std::sync::Arc;
 use base::{Error, Result, err};
 use catalog::object::ids::COLLATION_DEFAULT;
 use catalog::{AclKind, Collation, Object};
+use exec::context::ExecContext;
+use exec::rights;
 use sql::collation_statement::{CollationDef, CollationStatement};
 use sql::utility::{Name, Persistence};
 
-use super::depend::Item;
 use super::{database, name, notice};
-use exec::context::ExecContext;
-use exec::rights;
+use crate::item::Item;
 
 /// Runs the statement.
 ///

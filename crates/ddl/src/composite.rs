@@ -2,12 +2,13 @@
 
 use base::{Result, err};
 use catalog::{Column, UserType, UserTypeKind};
+use exec::context::ExecContext;
 use sql::type_statement::AlterComposite;
 use sql::utility::{ColumnDef, Name};
 
-use super::user_types::{columns_of, open, put};
-use super::{create_table, name, notice, user_types};
-use exec::context::ExecContext;
+use super::user_types::{self, columns_of, open, put};
+use super::{name, notice};
+use crate::column::column;
 
 /// CREATE TYPE … AS (…).
 ///
@@ -18,7 +19,7 @@ pub fn create(cx: &mut ExecContext<'_>, name: &Name, columns: &[ColumnDef]) -> R
     let persistence = sql::utility::Persistence::Permanent;
     let schema = name::creation_schema(cx, &plain, persistence)?;
     user_types::check_class(cx, schema, &name.name)?;
-    let made = columns.iter().map(create_table::column).collect();
+    let made = columns.iter().map(column).collect();
     let ty = user_types::create(cx, name, UserTypeKind::Composite(made))?;
     let class = super::new_oid(cx, ty.oid)?;
     put(cx, UserType { class, ..ty })
@@ -79,7 +80,7 @@ pub fn alter(cx: &mut ExecContext<'_>, name: &Name, steps: &[AlterComposite]) ->
                     return Err(duplicate(&ty, &def.name));
                 }
                 check_member(cx, &ty, def.ty.0)?;
-                columns.push(create_table::column(def));
+                columns.push(column(def));
             }
             AlterComposite::Drop { name, if_exists } => match find(&columns, name) {
                 Some(at) => {

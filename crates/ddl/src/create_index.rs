@@ -2,12 +2,13 @@
 
 use base::Result;
 use catalog::{Index, IndexColumn, KeyExpression, Object, Table};
+use exec::context::ExecContext;
+use exec::rights;
 use sql::utility::{IndexKey, Utility};
 use txn::LockMode;
 
 use super::{index_build, name, notice, open_owned, refresh};
-use exec::context::ExecContext;
-use exec::rights;
+use crate::column::new_files;
 
 /// Columns of a key, at most.
 const MAX_KEYS: usize = 32;
@@ -47,7 +48,7 @@ pub fn begin_concurrently(utility: &Utility, cx: &mut ExecContext<'_>) -> Result
 /// I/O.
 pub fn make_empty(cx: &mut ExecContext<'_>, table: &Table, mut index: Index) -> Result<u32> {
     index.oid = super::new_oid(cx, table.oid)?;
-    let rel = super::create_table::new_files(cx, table.oid)?;
+    let rel = new_files(cx, table.oid)?;
     index.rel = rel.0;
     index.schema = table.schema;
     index.table = table.oid;
@@ -220,7 +221,7 @@ pub fn index_column(
 pub fn build(cx: &mut ExecContext<'_>, table: &Table, mut index: Index) -> Result<Index> {
     index.oid = super::new_oid(cx, table.oid)?;
     if !table.is_partitioned() {
-        index.rel = super::create_table::new_files(cx, table.oid)?.0;
+        index.rel = new_files(cx, table.oid)?.0;
     }
     index.schema = table.schema;
     index.table = table.oid;

@@ -2,44 +2,11 @@
 
 use base::{RelId, Result, err};
 use catalog::{AclKind, Column, Object, Table, TableKind};
+use exec::context::ExecContext;
 use sql::utility::{ColumnDef, Persistence, Utility};
-use types::row::MAX_COLUMNS;
 
 use super::{constraint, name, notice};
-use exec::context::ExecContext;
-
-/// A column as the catalog keeps it.
-pub fn column(def: &ColumnDef) -> Column {
-    Column {
-        not_null: def.not_null,
-        default: def.default.clone(),
-        default_uses: def.default_uses.clone(),
-        generated: def.generated,
-        collation: def.collation,
-        inherited: def.inherited,
-        only_inherited: def.only_inherited,
-        ..Column::new(&def.name, def.ty.0, def.typmod)
-    }
-}
-
-/// Names of system columns can't be used.
-pub fn check_column_name(name: &str) -> Result<()> {
-    if ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"].contains(&name) {
-        base::bail!(DUPLICATE_COLUMN, "column name \"{name}\" conflicts with a system column name");
-    }
-    Ok(())
-}
-
-/// A table has room for so many columns; dropped ones count.
-///
-/// # Errors
-/// `54011`
-pub fn check_count(columns: usize) -> Result<()> {
-    if columns > MAX_COLUMNS {
-        base::bail!(TOO_MANY_COLUMNS, "tables can have at most {MAX_COLUMNS} columns");
-    }
-    Ok(())
-}
+use crate::column::{check_column_name, check_count, column, new_files};
 
 fn check_columns(columns: &[ColumnDef]) -> Result<()> {
     check_count(columns.len())?;
@@ -119,25 +86,6 @@ fn create_as(
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
     exec::rights::begin(cx, AclKind::Table, oid, cx.role, schema)?;
     Ok(Some((table, parts)))
-}
-
-/// Empty files for a table or index, which go away if the transaction rolls back.
-///
-/// # Errors
-/// I/O.
-pub fn new_files(cx: &mut ExecContext<'_>, relation: u32) -> Result<RelId> {
-    if base::Oid(relation).is_temporary() {
-        let rel = RelId(cx.catalog_tx.new_temporary_id(true)?);
-        cx.engine.storage.create_relation(rel)?;
-        return Ok(rel);
-    }
-    // A new relation is the transaction's own: it needs an id for the files to be swept after a
-    // crash.
-    cx.tx.xid()?;
-    let rel = RelId(cx.engine.txn.next_oid()?);
-    cx.catalog_tx.drop_files_at_abort(rel);
-    cx.engine.storage.create_relation(rel)?;
-    Ok(rel)
 }
 
 /// CREATE TABLE.

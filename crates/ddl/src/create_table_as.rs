@@ -14,6 +14,7 @@ use sql::utility::{Name, Utility};
 use types::{Batch, Datum, oids};
 
 use super::create_table;
+use crate::column::check_column_name;
 
 /// Names and types of the new table's columns.
 fn columns(query: &Prepared, names: &[String]) -> Result<Vec<Column>> {
@@ -23,7 +24,7 @@ fn columns(query: &Prepared, names: &[String]) -> Result<Vec<Column>> {
     let mut columns: Vec<Column> = Vec::new();
     for (n, output) in query.columns.iter().enumerate() {
         let name = names.get(n).unwrap_or(&output.name).clone();
-        create_table::check_column_name(&name)?;
+        check_column_name(&name)?;
         if columns.iter().any(|c| c.name == name) {
             base::bail!(DUPLICATE_COLUMN, "column \"{name}\" specified more than once");
         }

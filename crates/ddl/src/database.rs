@@ -12,14 +12,15 @@ use std::time::Duration;
 use base::faults::{self, Fault};
 use base::{Error, Fork, Oid, RelId, Result, err};
 use catalog::{AclKind, Closed, Database, Object};
+use exec::context::ExecContext;
+use exec::rights;
 use sql::database::{DatabaseOptions, DatabaseStatement, NewDatabase};
 use sql::role::RoleRef;
 use txn::{LockMode, LockTag, LockWait};
 
-use super::role::me;
-use super::{create_table, name, notice};
-use exec::context::ExecContext;
-use exec::rights;
+use super::{name, notice};
+use crate::column::new_files;
+use crate::role::find::me;
 
 /// The lock class of databases.
 const DATABASE_CLASS: Oid = Oid(1262);
@@ -247,7 +248,7 @@ fn copy_files(
     relation: u32,
     cx: &mut ExecContext<'_>,
 ) -> Result<RelId> {
-    let to = create_table::new_files(cx, relation)?;
+    let to = new_files(cx, relation)?;
     if is_sequence {
         let sequences = &cx.engine.catalog.sequences;
         let (value, _) = sequences.peek(from.0)?;

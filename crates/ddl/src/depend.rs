@@ -7,52 +7,21 @@
 
 use std::collections::HashSet;
 
-use base::{RelId, Result, err};
-use catalog::snapshot::TypeId;
+use base::{Result, err};
 use catalog::{ConstraintKind, Object, Snapshot, Table, TableKind, UserTypeKind};
+use exec::context::ExecContext;
+use exec::session::quote_identifier;
 use txn::LockMode;
 
 use super::{lock, notice, refresh};
-use exec::context::ExecContext;
-use exec::session::quote_identifier;
+use crate::describe::{array_over, describe};
+use crate::forget::{remove_column_comment, remove_comments};
+use crate::item::{Item, item_of};
+use crate::mentions::mentions;
+use crate::remove::{forget_reference, remove_index, remove_table};
 
 /// Dependent objects that a message lists, at most.
 const LISTED_MAX: usize = 100;
-
-/// Something that can be dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Item {
-    /// A schema.
-    Schema(u32),
-    /// A table, view or materialized view.
-    Relation(u32),
-    /// An index.
-    Index(u32),
-    /// A sequence.
-    Sequence(u32),
-    /// A table's column, from 1.
-    Column(u32, u16),
-    /// A table's constraint, by its oid.
-    Constraint(u32, u32),
-    /// A column's default.
-    Default(u32, u16),
-    /// A table's trigger, by its oid.
-    Trigger(u32, u32),
-    /// A table's policy, by its oid.
-    Policy(u32, u32),
-    /// A relation's rule, by its oid.
-    Rule(u32, u32),
-    /// A type.
-    Type(u32),
-    /// A composite type's column, from 1.
-    Attribute(u32, u16),
-    /// A function.
-    Function(u32),
-    /// A collation.
-    Collation(u32),
-    /// An operator, cast, operator class or family, conversion.
-    Defined(u32),
-}
 
 /// How something depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,160 +30,6 @@ enum Tie {
     Normal,
     /// It goes along.
     Auto,
-}
-
-impl Item {
-    /// Its oid; a column's is its table's.
-    pub fn oid(self) -> u32 {
-        match self {
-            Item::Schema(id)
-            | Item::Relation(id)
-            | Item::Index(id)
-            | Item::Sequence(id)
-            | Item::Column(id, _)
-            | Item::Constraint(_, id)
-            | Item::Trigger(_, id)
-            | Item::Policy(_, id)
-            | Item::Rule(_, id)
-            | Item::Default(id, _)
-            | Item::Type(id)
-            | Item::Attribute(id, _)
-            | Item::Function(id)
-            | Item::Collation(id)
-            | Item::Defined(id) => id,
-        }
-    }
-
-    /// The relation whose lock guards it.
-    fn guard(self, view: &Snapshot) -> Option<u32> {
-        match self {
-            Item::Relation(id)
-            | Item::Sequence(id)
-            | Item::Column(id, _)
-            | Item::Constraint(id, _)
-            | Item::Trigger(id, _)
-            | Item::Policy(id, _)
-            | Item::Rule(id, _)
-            | Item::Default(id, _) => Some(id),
-            Item::Index(id) => view.index(id).map(|i| i.table),
-            Item::Schema(_)
-            | Item::Type(_)
-            | Item::Attribute(..)
-            | Item::Function(_)
-            | Item::Collation(_)
-            | Item::Defined(_) => None,
-        }
-    }
-}
-
-fn qualified(view: &Snapshot, path: &[u32], schema: u32, name: &str) -> String {
-    let mut path = view.implicit_temporary(path).into_iter().chain(path.iter().copied());
-    let first = path.find(|s| view.relation_in(*s, name).is_some() || *s == schema);
-    match view.schema(schema) {
-        Some(s) if first != Some(schema) => {
-            format!("{}.{}", quote_identifier(&s.name), quote_identifier(name))
-        }
-        _ => quote_identifier(name),
-    }
-}
-
-fn described_table(view: &Snapshot, path: &[u32], id: u32) -> String {
-    match view.table(id) {
-        Some(t) => format!(
-            "{} {}",
-            exec::relation_lock::kind_word(t),
-            qualified(view, path, t.schema, &t.name)
-        ),
-        None => format!("table {id}"),
-    }
-}
-
-/// As PostgreSQL describes an object in messages.
-pub fn describe(view: &Snapshot, path: &[u32], item: Item) -> String {
-    let column = |table: u32, n: u16| {
-        let name = view.table(table).and_then(|t| t.columns.get(usize::from(n) - 1));
-        name.map_or_else(String::new, |c| quote_identifier(&c.name))
-    };
-    match item {
-        Item::Schema(id) => {
-            let name = view.schema(id).map_or("", |s| s.name.as_str());
-            format!("schema {}", quote_identifier(name))
-        }
-        Item::Relation(id) => described_table(view, path, id),
-        Item::Index(id) => match view.index(id) {
-            Some(i) => format!("index {}", qualified(view, path, i.schema, &i.name)),
-            None => format!("index {id}"),
-        },
-        Item::Sequence(id) => match view.sequence(id) {
-            Some(s) => format!("sequence {}", qualified(view, path, s.schema, &s.name)),
-            None => format!("sequence {id}"),
-        },
-        Item::Column(table, n) => {
-            format!("column {} of {}", column(table, n), described_table(view, path, table))
-        }
-        Item::Default(table, n) => format!(
-            "default value for column {} of {}",
-            column(table, n),
-            described_table(view, path, table)
-        ),
-        Item::Constraint(table, id) => {
-            let found = view.table(table).and_then(|t| t.constraints.iter().find(|c| c.oid == id));
-            let name = found.map_or("", |c| c.name.as_str());
-            format!(
-                "constraint {} on {}",
-                quote_identifier(name),
-                described_table(view, path, table)
-            )
-        }
-        Item::Trigger(table, id) => {
-            let found = view.table(table).and_then(|t| t.triggers.iter().find(|c| c.oid == id));
-            let name = found.map_or("", |c| c.name.as_str());
-            let on = described_table(view, path, table);
-            format!("trigger {name} on {on}")
-        }
-        Item::Policy(table, id) => {
-            let found = view.table(table).and_then(|t| t.policies.iter().find(|p| p.oid == id));
-            let name = found.map_or("", |p| p.name.as_str());
-            format!("policy {name} on {}", described_table(view, path, table))
-        }
-        Item::Rule(table, id) => {
-            let found = view.table(table).and_then(|t| t.rules.iter().find(|r| r.oid == id));
-            let name = found.map_or("", |r| r.name.as_str());
-            format!("rule {name} on {}", described_table(view, path, table))
-        }
-        Item::Type(id) => match view.type_name(path, id) {
-            Some(name) => format!("type {name}"),
-            None => format!("type {id}"),
-        },
-        Item::Attribute(id, n) => {
-            let column = match view.user_type(id).map(|t| &t.kind) {
-                Some(UserTypeKind::Composite(columns)) => columns.get(usize::from(n) - 1),
-                _ => None,
-            };
-            let column = column.map_or_else(String::new, |c| quote_identifier(&c.name));
-            let name = view.type_name(path, id).unwrap_or_default();
-            format!("column {column} of composite type {name}")
-        }
-        Item::Function(id) => match view.function(id) {
-            // A procedure, too.
-            Some(f) => format!("function {}", super::function::signature(view, path, f)),
-            None => format!("function {id}"),
-        },
-        Item::Collation(id) => match view.shown_collation(path, id) {
-            Some(name) => format!("collation {name}"),
-            None => format!("collation {id}"),
-        },
-        Item::Defined(id) => super::defined::describe(view, path, id),
-    }
-}
-
-/// The array type over a type, which is part of it.
-fn array_over(view: &Snapshot, ty: u32) -> Option<u32> {
-    match view.type_id(ty)? {
-        TypeId::User(id, false) => view.user_type(id).map(|t| t.array),
-        TypeId::Row(id, false) => view.table(id).map(|t| t.row_type[1]),
-        _ => None,
-    }
 }
 
 /// The oids that tables, indexes, sequences, types and functions name as what they use: who isn't among them
@@ -481,7 +296,7 @@ fn column_users(view: &Snapshot, id: u32, n: u16, out: &mut Vec<(Item, Tie)>) {
     let index_has = |index: u32| indexes.iter().any(|i| i.oid == index && i.uses_column(n));
     for constraint in &table.constraints {
         let about = match &constraint.kind {
-            ConstraintKind::Check(sql) => super::rename::mentions(sql, &column.name),
+            ConstraintKind::Check(sql) => mentions(sql, &column.name),
             ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => {
                 index_has(*index)
             }
@@ -500,15 +315,15 @@ fn column_users(view: &Snapshot, id: u32, n: u16, out: &mut Vec<(Item, Tie)>) {
     };
     for index in &indexes {
         let predicate = index.predicate.as_deref();
-        let about = index.uses_column(n)
-            || predicate.is_some_and(|sql| super::rename::mentions(sql, &column.name));
+        let about =
+            index.uses_column(n) || predicate.is_some_and(|sql| mentions(sql, &column.name));
         if about && !backs(index.oid) {
             out.push((Item::Index(index.oid), Tie::Auto));
         }
     }
     for (other, c) in table.live_columns() {
         let sql = c.default.as_deref().unwrap_or_default();
-        if c.generated && other != n && super::rename::mentions(sql, &column.name) {
+        if c.generated && other != n && mentions(sql, &column.name) {
             out.push((Item::Column(id, other), Tie::Normal));
         }
     }
@@ -681,7 +496,7 @@ impl Walk<'_> {
         else {
             return;
         };
-        let of = |id: &u32| super::extension::item_of(self.view, *id);
+        let of = |id: &u32| item_of(self.view, *id);
         let members: Vec<Item> = extension.members.iter().rev().filter_map(of).collect();
         let members: Vec<Item> = members.into_iter().filter(|m| self.seen.insert(*m)).collect();
         for member in members {
@@ -864,7 +679,7 @@ fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<
     match item {
         Item::Attribute(id, n) => super::composite::drop_attribute(cx, id, n),
         // A table's row type is no object of its own, nor is an array's.
-        Item::Type(id) if view_has_no_type(cx, id) => super::drop::remove_comments(cx, id),
+        Item::Type(id) if view_has_no_type(cx, id) => remove_comments(cx, id),
         Item::Type(id) => {
             exec::rights::forget(cx, id)?;
             let parts: Vec<u32> = match cx.catalog_tx.view().user_type(id) {
@@ -875,17 +690,17 @@ fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<
                 None => Vec::new(),
             };
             for part in [id].into_iter().chain(parts).filter(|part| *part != 0) {
-                super::drop::remove_comments(cx, part)?;
+                remove_comments(cx, part)?;
             }
             cx.catalog_tx.remove(cx.tx, id)
         }
         Item::Defined(id) => super::defined::remove(cx, id),
         Item::Collation(id) => {
-            super::drop::remove_comments(cx, id)?;
+            remove_comments(cx, id)?;
             cx.catalog_tx.remove(cx.tx, id)
         }
         Item::Schema(id) | Item::Function(id) => {
-            super::drop::remove_comments(cx, id)?;
+            remove_comments(cx, id)?;
             exec::rights::forget(cx, id)?;
             // Default privileges in a schema go with it.
             let view = cx.catalog_tx.view();
@@ -894,7 +709,7 @@ fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<
             }
             cx.catalog_tx.remove(cx.tx, id)
         }
-        Item::Relation(id) => super::drop::remove_table(cx, id, gone),
+        Item::Relation(id) => remove_table(cx, id, gone),
         Item::Sequence(id) => super::sequence::remove(cx, id),
         Item::Index(id) => {
             let view = cx.catalog_tx.view();
@@ -904,7 +719,7 @@ fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<
             }
             let mut table = refresh(cx, index.table)?;
             table.indexes.retain(|i| *i != id);
-            super::drop::remove_index(cx, id)?;
+            remove_index(cx, id)?;
             put(cx, table)
         }
         Item::Constraint(table, id) => {
@@ -913,7 +728,7 @@ fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<
                 return Ok(());
             };
             let constraint = table.constraints.remove(at);
-            super::drop::remove_comments(cx, id)?;
+            remove_comments(cx, id)?;
             let child = table.oid;
             let parent = match &constraint.kind {
                 ConstraintKind::ForeignKey(key) => Some(key.table),
@@ -923,7 +738,7 @@ fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<
             put(cx, table)?;
             match parent {
                 Some(parent) if !still && !gone.contains(&Item::Relation(parent)) => {
-                    super::drop::forget_reference(cx, parent, child)
+                    forget_reference(cx, parent, child)
                 }
                 _ => Ok(()),
             }
@@ -949,17 +764,8 @@ fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<
                 dropped: true,
                 ..catalog::Column::default()
             };
-            super::drop::remove_column_comment(cx, table.oid, n)?;
+            remove_column_comment(cx, table.oid, n)?;
             put(cx, table)
         }
     }
-}
-
-/// Files that go when the transaction commits.
-pub fn drop_files(cx: &mut ExecContext<'_>, rel: u32) -> Result<()> {
-    if rel != 0 {
-        cx.tx.replaces_relation(RelId(rel))?;
-        cx.catalog_tx.drop_files_at_commit(RelId(rel));
-    }
-    Ok(())
 }

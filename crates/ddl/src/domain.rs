@@ -2,14 +2,15 @@
 
 use base::{Error, Oid, Result, err};
 use catalog::{Constraint, ConstraintKind, UserType, UserTypeKind};
+use exec::context::ExecContext;
+use exec::session::quote_identifier;
 use sql::type_statement::{AlterDomain, DomainCheck, DomainDef};
 use sql::utility::Name;
 use txn::LockMode;
 
-use super::user_types::{columns_of, open, put};
-use super::{lock, name, notice, user_types};
-use exec::context::ExecContext;
-use exec::session::quote_identifier;
+use super::user_types::{self, columns_of, open, put};
+use super::{lock, name, notice};
+use crate::forget::remove_comments;
 
 /// A domain's own parts.
 struct Parts {
@@ -116,7 +117,7 @@ pub fn alter(cx: &mut ExecContext<'_>, name: &Name, step: &AlterDomain) -> Resul
             match parts.checks.iter().position(|c| c.name == *name) {
                 Some(at) => {
                     let gone = parts.checks.remove(at);
-                    super::drop::remove_comments(cx, gone.oid)?;
+                    remove_comments(cx, gone.oid)?;
                 }
                 None => {
                     let message = missing_constraint(name, &ty.name);

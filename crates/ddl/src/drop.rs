@@ -1,17 +1,22 @@
 //! DROP: names to items; what depends on them is [`super::depend`]'s.
 
-use std::collections::HashSet;
+pub mod function;
+pub mod policy;
+pub mod rule;
+pub mod trigger;
 
-use base::{Error, RelId, Result, err};
+use base::{Error, Result, err};
 use catalog::snapshot::Relation;
-use catalog::{AclKind, ConstraintKind, Object, TableKind};
+use catalog::{AclKind, ConstraintKind, TableKind};
+use exec::context::ExecContext;
+use exec::rights;
 use sql::utility::Name;
 use txn::LockMode;
 
-use super::depend::{self, Item, drop_items};
+use super::depend::{self, drop_items};
 use super::{lock, notice, refresh};
-use exec::context::ExecContext;
-use exec::rights;
+use crate::describe::describe;
+use crate::item::Item;
 
 /// DROP.
 pub fn run(
@@ -66,7 +71,11 @@ fn skipping(cx: &mut ExecContext<'_>, message: String) {
 }
 
 /// Finds and locks what a name stands for.
-fn find(cx: &mut ExecContext<'_>, name: &Name, mode: LockMode) -> Result<Option<Relation>> {
+fn find(
+    cx: &mut ExecContext<'_>,
+    name: &Name,
+    mode: LockMode,
+) -> Result<Option<Relation>> {
     loop {
         let found = |cx: &mut ExecContext<'_>| {
             let view = cx.catalog_tx.view();
@@ -183,8 +192,8 @@ fn missing(cx: &mut ExecContext<'_>, kind: &str, name: &Name, if_exists: bool) -
 fn check_index(cx: &mut ExecContext<'_>, index: &catalog::Index) -> Result<()> {
     if index.parent != 0 {
         let (view, path) = (cx.catalog_tx.view(), cx.search_path);
-        let what = depend::describe(&view, path, Item::Index(index.oid));
-        let by = depend::describe(&view, path, Item::Index(index.parent));
+        let what = describe(&view, path, Item::Index(index.oid));
+        let by = describe(&view, path, Item::Index(index.parent));
         return Err(err!(
             DEPENDENT_OBJECTS_STILL_EXIST,
             "cannot drop {what} because {by} requires it"
@@ -201,8 +210,8 @@ fn check_index(cx: &mut ExecContext<'_>, index: &catalog::Index) -> Result<()> {
     let Some(constraint) = backed else { return Ok(()) };
     let view = cx.catalog_tx.view();
     let path = cx.search_path;
-    let what = depend::describe(&view, path, Item::Index(index.oid));
-    let by = depend::describe(&view, path, Item::Constraint(table.oid, constraint.oid));
+    let what = describe(&view, path, Item::Index(index.oid));
+    let by = describe(&view, path, Item::Constraint(table.oid, constraint.oid));
     Err(err!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop {what} because {by} requires it")
         .hint(format!("You can drop {by} instead.")))
 }
@@ -228,100 +237,4 @@ fn schema(name: &Name, if_exists: bool, cx: &mut ExecContext<'_>) -> Result<Opti
     rights::require_owner(cx, AclKind::Schema, schema.oid, "schema", &schema.name)?;
     super::name::reserve(cx, 0, &name.name)?;
     Ok(Some(Item::Schema(schema.oid)))
-}
-
-/// Takes a table or view out of the catalog, with its indexes and constraints. `gone`: what goes
-/// with it.
-///
-/// # Errors
-/// Those of the catalog.
-pub fn remove_table(cx: &mut ExecContext<'_>, id: u32, gone: &HashSet<Item>) -> Result<()> {
-    let table = refresh(cx, id)?;
-    super::expect_checked(cx, &table, "DROP TABLE")?;
-    // Tables that this one refers to forget it.
-    let parents: std::collections::BTreeSet<u32> =
-        table.foreign_keys().map(|(_, key)| key.table).collect();
-    for parent in parents {
-        if parent != id && !gone.contains(&Item::Relation(parent)) {
-            lock(cx, parent, LockMode::AccessExclusive)?;
-            forget_reference(cx, parent, id)?;
-        }
-    }
-    super::inherit::unlink(cx, &table, |parent| gone.contains(&Item::Relation(parent)))?;
-    // Also one that a DROP INDEX CONCURRENTLY which failed has taken off the table's list.
-    let view = cx.catalog_tx.view();
-    let indexes: Vec<u32> = view.all_indexes_of(id).collect();
-    indexes.into_iter().try_for_each(|index| remove_index(cx, index))?;
-    remove_comments(cx, id)?;
-    if table.kind == TableKind::View {
-        remove_comments(cx, catalog::system::rule_id(id))?;
-    }
-    let parts = table.constraints.iter().map(|c| c.oid);
-    let parts = parts.chain(table.triggers.iter().map(|t| t.oid));
-    let parts = parts.chain(table.policies.iter().map(|p| p.oid));
-    for part in parts.chain(table.rules.iter().map(|r| r.oid)) {
-        remove_comments(cx, part)?;
-    }
-    let view = cx.catalog_tx.view();
-    if let Some(stats) = view.stats(id) {
-        cx.catalog_tx.remove(cx.tx, Object::Stats(Box::new((**stats).clone())).oid())?;
-    }
-    depend::drop_files(cx, table.rel)?;
-    cx.catalog_tx.remove(cx.tx, id)
-}
-
-/// A table that is referred to no longer by another.
-///
-/// # Errors
-/// Those of the catalog.
-pub fn forget_reference(cx: &mut ExecContext<'_>, parent: u32, child: u32) -> Result<()> {
-    let mut parent = refresh(cx, parent)?;
-    if parent.referenced_by.contains(&child) {
-        parent.referenced_by.retain(|id| *id != child);
-        cx.catalog_tx.put(cx.tx, Object::Table(Box::new(parent)))?;
-    }
-    Ok(())
-}
-
-/// Takes an index and its files out of the catalog (not out of its table's list).
-///
-/// # Errors
-/// Those of the catalog.
-pub fn remove_index(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
-    let view = cx.catalog_tx.view();
-    if let Some(index) = view.index(id) {
-        if let Some(table) = view.table(index.table).filter(|t| !t.is_partitioned()) {
-            cx.engine.txn.serial.transfer(RelId(index.rel), RelId(table.rel));
-        }
-        if index.rel != 0 {
-            cx.catalog_tx.drop_files_at_commit(RelId(index.rel));
-        }
-        remove_comments(cx, id)?;
-        cx.catalog_tx.remove(cx.tx, id)?;
-    }
-    Ok(())
-}
-
-/// Takes the comments on an object and its columns away.
-///
-/// # Errors
-/// Those of the catalog.
-pub fn remove_comments(cx: &mut ExecContext<'_>, object: u32) -> Result<()> {
-    rights::forget(cx, object)?;
-    let view = cx.catalog_tx.view();
-    let ids: Vec<u32> = view.comments_on(object).map(|c| c.oid).collect();
-    ids.into_iter().try_for_each(|id| cx.catalog_tx.remove(cx.tx, id))
-}
-
-/// Takes the comment on a column away.
-///
-/// # Errors
-/// Those of the catalog.
-pub fn remove_column_comment(cx: &mut ExecContext<'_>, object: u32, column: u16) -> Result<()> {
-    let view = cx.catalog_tx.view();
-    let found = view.comments_on(object).find(|c| c.column == column);
-    match found {
-        Some(comment) => cx.catalog_tx.remove(cx.tx, comment.oid),
-        None => Ok(()),
-    }
 }

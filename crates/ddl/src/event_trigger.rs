@@ -17,6 +17,7 @@ use sql::event_trigger::{EventTriggerStatement, fires, is_tag};
 use sql::utility::{Name, Utility};
 
 use super::notice;
+use crate::forget::remove_comments;
 
 /// Runs a statement about event triggers.
 ///
@@ -62,7 +63,7 @@ pub fn run(statement: &EventTriggerStatement, cx: &mut ExecContext<'_>) -> Resul
                     continue;
                 }
                 let trigger = owned(name, cx)?;
-                super::drop::remove_comments(cx, trigger.oid)?;
+                remove_comments(cx, trigger.oid)?;
                 cx.catalog_tx.remove(cx.tx, trigger.oid)?;
             }
             Ok(())

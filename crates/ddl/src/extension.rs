@@ -12,25 +12,26 @@
 //! Source: PostgreSQL's manual, "Packaging Related Objects into an Extension".
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use base::{Error, Result, err};
 use catalog::acl::privilege;
 use catalog::extension::{Control, Threads};
-use catalog::object::Comment;
-use catalog::object::ids;
+use catalog::object::{Comment, ids};
 use catalog::system::reg::Names;
 use catalog::{AclKind, Defined, Extension, Object, Schema, Snapshot, UserTypeKind};
-use sql::Prepared;
-use sql::extension_statement::{CreateExtension, ExtensionStatement, MemberObject};
-use sql::utility::Name;
-use std::sync::Arc;
-use types::Batch;
-
-use super::depend::{Item, drop_items};
-use super::{name, notice};
 use exec::context::{ExecContext, RowSink};
 use exec::session::quote_identifier;
 use exec::{nested, rights};
+use sql::Prepared;
+use sql::extension_statement::{CreateExtension, ExtensionStatement, MemberObject};
+use sql::utility::Name;
+use types::Batch;
+
+use super::depend::drop_items;
+use super::{name, notice};
+use crate::extension_files::{available, no_library, not_available};
+use crate::item::Item;
 
 pub use exec::native::SCRIPT_MARK as MARK;
 
@@ -59,37 +60,6 @@ fn load(file: &str) -> Result<()> {
         return Ok(());
     }
     Err(no_library(file))
-}
-
-/// `0A000`: libraries in C can't be loaded.
-pub fn no_library(file: &str) -> Error {
-    err!(FEATURE_NOT_SUPPORTED, "library \"{file}\" cannot be loaded")
-        .detail(
-            "Libraries for PostgreSQL expect a process for each session; this server runs sessions in threads.",
-        )
-        .hint(
-            "Extensions that come with the server are listed in pg_available_extensions; CREATE EXTENSION installs them.",
-        )
-}
-
-/// What can be installed; reading directories, if there are any, it leaves its worker to others.
-fn available() -> Result<Vec<Control>> {
-    let path = catalog::extension::control_path();
-    if path.is_empty() {
-        return Ok(catalog::extension::embedded());
-    }
-    Ok(sched::blocking(base::WaitEvent::ExtensionExtension, move || {
-        catalog::extension::available(&path)
-    }))
-}
-
-/// `0A000`: there is no such extension; what there is.
-pub fn not_available(name: &str) -> Error {
-    let names = available().unwrap_or_default();
-    let names: Vec<&str> = names.iter().map(|c| c.name.as_str()).collect();
-    err!(FEATURE_NOT_SUPPORTED, "extension \"{name}\" is not available")
-        .detail("Neither the server nor extension_control_path has a control file of this name.")
-        .hint(format!("The extensions that are here: {}.", names.join(", ")))
 }
 
 fn control(name: &str) -> Result<Control> {
@@ -502,7 +472,12 @@ fn update(name: &str, to: Option<&str>, cx: &mut ExecContext<'_>) -> Result<()> 
 }
 
 /// ALTER EXTENSION … ADD and DROP.
-fn member(name: &str, add: bool, object: &MemberObject, cx: &mut ExecContext<'_>) -> Result<()> {
+fn member(
+    name: &str,
+    add: bool,
+    object: &MemberObject,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
     let mut extension = open(name, cx)?;
     let view = cx.catalog_tx.view();
     let names = Names { catalog: &view, path: cx.search_path, database: None };
@@ -642,25 +617,4 @@ fn drop(names: &[String], if_exists: bool, cascade: bool, cx: &mut ExecContext<'
         }
     }
     drop_items(cx, &items, cascade)
-}
-
-/// A member of an extension as what DROP deletes; None: it goes with another member.
-pub fn item_of(view: &Snapshot, id: u32) -> Option<Item> {
-    Some(if view.defined_by_oid(id).is_some() {
-        Item::Defined(id)
-    } else if view.function(id).is_some() {
-        Item::Function(id)
-    } else if view.user_type(id).is_some() {
-        Item::Type(id)
-    } else if view.table(id).is_some() {
-        Item::Relation(id)
-    } else if view.sequence(id).is_some() {
-        Item::Sequence(id)
-    } else if view.schema(id).is_some() {
-        Item::Schema(id)
-    } else if view.collation(id).is_some() {
-        Item::Collation(id)
-    } else {
-        return None;
-    })
 }

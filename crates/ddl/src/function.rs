@@ -3,34 +3,19 @@
 use std::sync::Arc;
 
 use base::{Oid, Result, err};
-use catalog::{AclKind, Function, Object, Snapshot};
+use catalog::{AclKind, Function, Object};
+use exec::context::ExecContext;
+use exec::rights;
 use sql::role::RoleRef;
 use sql::utility::{AlterRoutine, Persistence, RoutineDef, RoutineRef};
 
-use super::depend::{Item, drop_items};
 use super::{name, notice};
-use exec::context::ExecContext;
-use exec::rights;
-use exec::session::quote_identifier;
-use exec::spi::with_context;
+use crate::extension_files::no_library;
+use crate::follow::follow;
+use crate::function_body::type_list;
 
 /// The lock class of functions' names.
 const NAME_KIND: &str = "function ";
-
-fn type_list(types: &[Oid], separator: &str) -> String {
-    let names: Vec<String> = types.iter().map(|t| types::io::format_type(*t, -1)).collect();
-    names.join(separator)
-}
-
-/// `name(argument types)`, as messages name a function.
-pub fn signature(view: &Snapshot, path: &[u32], function: &Function) -> String {
-    let name = quote_identifier(&function.name);
-    let name = match view.schema(function.schema) {
-        Some(s) if !path.contains(&s.oid) => format!("{}.{name}", quote_identifier(&s.name)),
-        _ => name,
-    };
-    format!("{name}({})", type_list(&function.input_types(), ","))
-}
 
 fn word(function: &Function) -> &'static str {
     match &function.aggregate {
@@ -41,7 +26,7 @@ fn word(function: &Function) -> &'static str {
 }
 
 /// As messages about owners call a routine.
-fn owned_word(function: &Function) -> &'static str {
+pub(crate) fn owned_word(function: &Function) -> &'static str {
     if function.procedure { "procedure" } else { "function" }
 }
 
@@ -132,7 +117,7 @@ fn validate(oid: u32, def: &RoutineDef, cx: &mut ExecContext<'_>) -> Result<()> 
 fn validate_symbol(function: &Function) -> Result<()> {
     let library = types::extension::library_name(&function.library);
     if !types::extension::has_library(library) {
-        return Err(super::extension::no_library(&function.library));
+        return Err(no_library(&function.library));
     }
     let internal = |ty: u32| Oid(ty) == types::oids::INTERNAL;
     // What takes or returns internal values is the index methods' and the planner's to call: they have their own.
@@ -278,61 +263,7 @@ pub fn find(routine: &RoutineRef, cx: &mut ExecContext<'_>) -> Result<Arc<Functi
     }
 }
 
-/// DROP FUNCTION, PROCEDURE, ROUTINE.
-///
-/// # Errors
-/// As [`find`]; `2BP01`, `42501`.
-pub fn drop(
-    routines: &[RoutineRef],
-    if_exists: bool,
-    cascade: bool,
-    cx: &mut ExecContext<'_>,
-) -> Result<()> {
-    let mut items = Vec::new();
-    for routine in routines {
-        let function = match find(routine, cx) {
-            Ok(function) => function,
-            Err(error) if if_exists && is_missing(&error) => {
-                let kind = routine.kind.to_lowercase();
-                let message = match &routine.args {
-                    _ if error.code() == base::sqlstate::UNDEFINED_SCHEMA => {
-                        format!("{}, skipping", error.message())
-                    }
-                    Some(args) => format!(
-                        "{kind} {}({}) does not exist, skipping",
-                        routine.name.name,
-                        type_list(args, ",")
-                    ),
-                    None => format!("{kind} {}() does not exist, skipping", routine.name.name),
-                };
-                notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
-        if routine.kind == "FUNCTION" && function.aggregate.is_some() {
-            return Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is an aggregate function", function.name)
-                .hint("Use DROP AGGREGATE to drop aggregate functions."));
-        }
-        let view = cx.catalog_tx.view();
-        if !rights::of(cx, &view).owns(cx.role, AclKind::Schema, function.schema) {
-            rights::require_owner(
-                cx,
-                AclKind::Function,
-                function.oid,
-                owned_word(&function),
-                &function.name,
-            )?;
-        }
-        let item = Item::Function(function.oid);
-        if !items.contains(&item) {
-            items.push(item);
-        }
-    }
-    drop_items(cx, &items, cascade)
-}
-
-fn is_missing(error: &base::Error) -> bool {
+pub(crate) fn is_missing(error: &base::Error) -> bool {
     [base::sqlstate::UNDEFINED_FUNCTION, base::sqlstate::UNDEFINED_SCHEMA].contains(&error.code())
 }
 
@@ -349,7 +280,7 @@ pub fn alter(routine: &RoutineRef, change: &AlterRoutine, cx: &mut ExecContext<'
             rights::require_creation(cx, cx.role, function.schema)?;
             to.clone_into(&mut function.name);
             check_free(&function, cx)?;
-            return super::view::follow(cx, &[known.oid], Object::Function(Box::new(function)));
+            return follow(cx, &[known.oid], Object::Function(Box::new(function)));
         }
         AlterRoutine::Schema(to) => {
             let view = cx.catalog_tx.view();
@@ -362,7 +293,7 @@ pub fn alter(routine: &RoutineRef, change: &AlterRoutine, cx: &mut ExecContext<'
             rights::require_creation(cx, cx.role, schema.oid)?;
             function.schema = schema.oid;
             check_free(&function, cx)?;
-            return super::view::follow(cx, &[known.oid], Object::Function(Box::new(function)));
+            return follow(cx, &[known.oid], Object::Function(Box::new(function)));
         }
         AlterRoutine::Owner(role) => return change_owner(function, role, cx),
         AlterRoutine::Options(_) if known.aggregate.is_some() => {
@@ -468,44 +399,4 @@ pub fn reassign(function: &Function, owner: u32, cx: &mut ExecContext<'_>) -> Re
     let function = Function { owner, ..function.clone() };
     cx.catalog_tx.put(cx.tx, Object::Function(Box::new(function)))?;
     rights::change_owner(cx, AclKind::Function, oid, old, owner)
-}
-
-/// The functions with a standard body that uses one of these objects.
-pub fn with_body_over(view: &Snapshot, ids: &[u32]) -> Vec<u32> {
-    let about = |f: &&Arc<Function>| {
-        f.standard_body && f.uses.iter().any(|(object, _)| ids.contains(object))
-    };
-    view.functions().filter(about).map(|f| f.oid).collect()
-}
-
-/// The bodies of functions under the names of `naming`.
-///
-/// # Errors
-/// A body that can't be bound any more.
-pub fn renamed_bodies(
-    cx: &mut ExecContext<'_>,
-    functions: Vec<u32>,
-    naming: &Snapshot,
-) -> Result<Vec<(u32, String)>> {
-    let view = cx.catalog_tx.view();
-    let mut out = Vec::with_capacity(functions.len());
-    for id in functions {
-        let Some(function) = view.function(id) else { continue };
-        out.push((id, with_context(cx, |c| sql::view::body::renamed(c, function, naming))?));
-    }
-    Ok(out)
-}
-
-/// Stores bodies under their new names.
-///
-/// # Errors
-/// Those of the catalog.
-pub fn store_bodies(cx: &mut ExecContext<'_>, all: Vec<(u32, String)>) -> Result<()> {
-    for (id, body) in all {
-        let view = cx.catalog_tx.view();
-        let Some(function) = view.function(id) else { continue };
-        let function = Function { body, ..Function::clone(function) };
-        cx.catalog_tx.put(cx.tx, Object::Function(Box::new(function)))?;
-    }
-    Ok(())
 }

@@ -11,13 +11,14 @@ use catalog::{
     Constraint, ConstraintKind, Index, Object, PartitionBound, PartitionKey, Partitioning,
     Snapshot, Table, Trigger,
 };
+use exec::context::ExecContext;
+use exec::spi::{expression_value, query_of};
 use sql::partition::{BoundSpec, BoundValue, BoundValues};
 use txn::LockMode;
 use types::{Datum, FormatContext};
 
 use super::{create_index, lock, name, refresh};
-use exec::context::ExecContext;
-use exec::spi::{expression_value, query_of};
+use crate::adopt::{adopt_columns, adopt_constraints};
 
 fn put(cx: &mut ExecContext<'_>, table: Table) -> Result<()> {
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
@@ -707,8 +708,8 @@ pub fn attach(
         )
         .detail("The new partition may contain only the columns present in parent."));
     }
-    super::inherit::adopt_columns(&mut table, &parent)?;
-    super::inherit::adopt_constraints(&mut table, &parent)?;
+    adopt_columns(&mut table, &parent)?;
+    adopt_constraints(&mut table, &parent)?;
     let view = cx.catalog_tx.view();
     let condition = match &bound {
         PartitionBound::Default => catalog::partition_text::default_condition(&view, &parent)?,

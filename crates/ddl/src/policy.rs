@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use base::{Result, err, sqlstate};
-use catalog::snapshot::Relation;
+use base::{Result, err};
 use catalog::{Object, Policy, Snapshot, Table, TableKind};
 use exec::context::ExecContext;
 use exec::rights;
 use exec::spi::with_context;
-use sql::policy::{AlterPolicy, CreatePolicy, DropPolicy};
+use sql::policy::{AlterPolicy, CreatePolicy};
 use sql::role::RoleRef;
 use sql::utility::Name;
 use txn::LockMode;
 
-use super::depend::{Item, drop_items};
-use super::{lock, notice, refresh};
+use super::{lock, refresh};
+use crate::forget::remove_comments;
+use crate::item::Item;
 
 /// CREATE POLICY.
 ///
@@ -76,39 +76,6 @@ pub fn rename(table: &Name, from: &str, to: &str, cx: &mut ExecContext<'_>) -> R
     put(table, cx)
 }
 
-/// DROP POLICY.
-///
-/// # Errors
-/// `42P01`, `42704`, `42501`.
-pub fn drop(def: &DropPolicy, cx: &mut ExecContext<'_>) -> Result<()> {
-    let (schema, name) = (def.table.schema.as_deref(), &def.table.name);
-    let Some(found) = super::relation::find(schema, name, def.if_exists, cx)? else {
-        return Ok(());
-    };
-    let policy = match &found {
-        Relation::Table(table) => table.policy(&def.name).map(|p| (table.clone(), p.oid)),
-        _ => None,
-    };
-    let Some((table, policy)) = policy else {
-        let (policy, name) = (&def.name, super::relation::name(&found));
-        if !def.if_exists {
-            base::bail!(
-                UNDEFINED_OBJECT,
-                "policy \"{policy}\" for table \"{name}\" does not exist"
-            );
-        }
-        let message =
-            format!("policy \"{policy}\" for relation \"{name}\" does not exist, skipping");
-        notice(cx, sqlstate::SUCCESSFUL_COMPLETION, message);
-        return Ok(());
-    };
-    let (kind, word) = (catalog::AclKind::Table, "relation");
-    rights::require_owner(cx, kind, table.oid, word, &table.name)?;
-    lock(cx, table.oid, LockMode::AccessExclusive)?;
-    super::expect_checked(cx, &table, "DROP POLICY")?;
-    drop_items(cx, &[Item::Policy(table.oid, policy)], def.cascade)
-}
-
 /// ALTER TABLE … ENABLE, DISABLE, FORCE and NO FORCE ROW LEVEL SECURITY.
 ///
 /// # Errors
@@ -130,7 +97,7 @@ pub fn enable(
 /// # Errors
 /// Those of the catalog.
 pub fn remove(cx: &mut ExecContext<'_>, table: u32, policy: u32) -> Result<()> {
-    super::drop::remove_comments(cx, policy)?;
+    remove_comments(cx, policy)?;
     let Ok(mut table) = refresh(cx, table) else { return Ok(()) };
     table.policies.retain(|p| p.oid != policy);
     put(table, cx)
@@ -150,7 +117,7 @@ pub fn forget_roles(roles: &[u32], cx: &mut ExecContext<'_>) -> Result<()> {
         let left: Vec<u32> =
             table.policies.iter().filter(|p| p.roles.is_empty()).map(|p| p.oid).collect();
         table.policies.retain(|p| !p.roles.is_empty());
-        left.into_iter().try_for_each(|oid| super::drop::remove_comments(cx, oid))?;
+        left.into_iter().try_for_each(|oid| remove_comments(cx, oid))?;
         put(table, cx)?;
     }
     Ok(())

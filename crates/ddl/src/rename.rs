@@ -4,13 +4,16 @@ use base::{Error, Result, err};
 use catalog::acl::privilege;
 use catalog::snapshot::Relation;
 use catalog::{AclKind, ConstraintKind, Defined, Index, Object, Schema, Sequence, Table};
-use sql::utility::Name;
-use txn::LockMode;
-
-use super::{create_table, inherit, lock, name, notice, open_owned, refresh, view};
 use exec::context::ExecContext;
 use exec::rights;
 use exec::spi::with_context;
+use sql::utility::Name;
+use txn::LockMode;
+
+use super::{inherit, lock, name, notice, open_owned, refresh};
+use crate::column::check_column_name;
+use crate::follow::follow;
+use crate::mentions::mentions;
 
 /// ALTER TABLE, INDEX, SCHEMA … RENAME [COLUMN, CONSTRAINT] TO.
 pub fn run(
@@ -67,7 +70,7 @@ fn relation(kind: &str, old: &Name, to: &str, cx: &mut ExecContext<'_>) -> Resul
             let mut table = refresh(cx, table.oid)?;
             name::reserve_relation(cx, table.schema, to)?;
             table.name = to.to_owned();
-            view::follow(cx, &[table.oid], Object::Table(Box::new(table)))
+            follow(cx, &[table.oid], Object::Table(Box::new(table)))
         }
         Relation::Sequence(sequence) => {
             lock(cx, sequence.oid, LockMode::ShareRowExclusive)?;
@@ -118,7 +121,7 @@ fn schema(old: &str, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
     let types = view.user_types().filter(|t| t.schema == id).map(|t| t.oid);
     let defined = view.defined().filter(|d| d.schema() == Some(id)).map(|d| d.oid());
     let inside: Vec<u32> = tables.chain(functions).chain(types).chain(defined).collect();
-    view::follow(cx, &inside, Object::Schema(renamed))
+    follow(cx, &inside, Object::Schema(renamed))
 }
 
 fn rename_column(table: &Name, column: &str, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
@@ -127,7 +130,7 @@ fn rename_column(table: &Name, column: &str, to: &str, cx: &mut ExecContext<'_>)
     if table.of_type != 0 {
         base::bail!(WRONG_OBJECT_TYPE, "cannot rename column of typed table");
     }
-    create_table::check_column_name(to)?;
+    check_column_name(to)?;
     let must = format!("inherited column \"{column}\" must be renamed in child tables too");
     inherit::check_shared(cx, &table, column, only, "rename", &must)?;
     inherit::each(cx, table.oid, only, |cx, id| rename_one_column(cx, id, column, to))
@@ -148,7 +151,7 @@ fn rename_one_column(cx: &mut ExecContext<'_>, id: u32, column: &str, to: &str) 
     let mut table = refresh(cx, table.oid)?;
     rename_in_expressions(cx, &mut table, number, column, to)?;
     table.columns[usize::from(number) - 1].name = to.to_owned();
-    view::follow(cx, &[table.oid], Object::Table(Box::new(table)))
+    follow(cx, &[table.oid], Object::Table(Box::new(table)))
 }
 
 /// CHECK constraints, generated columns and indexes name the column anew.
@@ -202,15 +205,6 @@ fn rename_in_expressions(
         cx.catalog_tx.put(cx.tx, Object::Defined(Box::new(Defined::Statistics(about))))?;
     }
     Ok(())
-}
-
-/// Whether an expression's text has the name as a word.
-pub fn mentions(sql: &str, name: &str) -> bool {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-    sql.match_indices(name).any(|(at, _)| {
-        !sql[..at].chars().next_back().is_some_and(is_word)
-            && !sql[at + name.len()..].chars().next().is_some_and(is_word)
-    })
 }
 
 fn rename_constraint(

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use base::{Oid, RelId, Result};
 use catalog::{Index, Object, Table};
-use types::row;
-
-use super::create_table::new_files;
-use super::index_build;
 use exec::context::ExecContext;
 use exec::spi::{query_as, query_of};
 use exec::table::{self, TableHandle};
+use types::row;
+
+use super::index_build;
+use crate::column::new_files;
 
 const PART: usize = 1000;
 

@@ -8,12 +8,13 @@ use catalog::{Object, Rule, Snapshot, Table, TableKind};
 use exec::context::ExecContext;
 use exec::rights;
 use exec::spi::with_context;
-use sql::rule::{CreateRule, DropRule};
+use sql::rule::CreateRule;
 use sql::utility::Name;
 use txn::LockMode;
 
-use super::depend::{Item, drop_items};
-use super::{lock, notice, refresh};
+use super::{lock, refresh};
+use crate::forget::{drop_files, remove_comments};
+use crate::item::Item;
 
 /// The name of the rule that is a view's query.
 pub const RETURN: &str = "_RETURN";
@@ -114,7 +115,7 @@ fn select_rule(
         if !table.policies.is_empty() {
             return why("it has row security policies");
         }
-        super::depend::drop_files(cx, table.rel)?;
+        drop_files(cx, table.rel)?;
         table.kind = TableKind::View;
         table.rel = 0;
         table.constraints.clear();
@@ -196,46 +197,6 @@ fn check_columns(table: &Table, columns: &[sql::utility::ColumnDef]) -> Result<(
     Ok(())
 }
 
-/// DROP RULE.
-///
-/// # Errors
-/// `42P01`, `42704`, `42501`; `2BP01` for a view's query.
-pub fn drop(def: &DropRule, cx: &mut ExecContext<'_>) -> Result<()> {
-    let view = cx.catalog_tx.view();
-    let (schema, name) = (def.table.schema.as_deref(), &def.table.name);
-    let Some(found) = super::relation::find(schema, name, def.if_exists, cx)? else {
-        return Ok(());
-    };
-    let table = match &found {
-        Relation::Table(table) => Some(table.clone()),
-        _ => None,
-    };
-    if let Some(table) = table.as_ref().filter(|t| t.query.is_some() && def.name == RETURN) {
-        rights::require_table_owner(cx, table)?;
-        let what = super::depend::describe(&view, cx.search_path, Item::Relation(table.oid));
-        return Err(err!(
-            DEPENDENT_OBJECTS_STILL_EXIST,
-            "cannot drop rule {RETURN} on {what} because {what} requires it"
-        )
-        .hint(format!("You can drop {what} instead.")));
-    }
-    let rule = table.as_ref().and_then(|t| t.rule(&def.name)).map(|r| r.oid);
-    let (Some(table), Some(rule)) = (table, rule) else {
-        let name = super::relation::name(&found);
-        let message = format!("rule \"{}\" for relation \"{name}\" does not exist", def.name);
-        if !def.if_exists {
-            base::bail!(UNDEFINED_OBJECT, "{message}");
-        }
-        notice(cx, sqlstate::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
-        return Ok(());
-    };
-    let (kind, word) = (catalog::AclKind::Table, "relation");
-    rights::require_owner(cx, kind, table.oid, word, &table.name)?;
-    lock(cx, table.oid, LockMode::AccessExclusive)?;
-    super::expect_checked(cx, &table, "DROP RULE")?;
-    drop_items(cx, &[Item::Rule(table.oid, rule)], def.cascade)
-}
-
 /// ALTER RULE … RENAME.
 ///
 /// # Errors
@@ -288,7 +249,7 @@ pub fn enable(id: u32, name: &str, enabled: char, cx: &mut ExecContext<'_>) -> R
 /// # Errors
 /// Those of the catalog.
 pub fn remove(cx: &mut ExecContext<'_>, table: u32, rule: u32) -> Result<()> {
-    super::drop::remove_comments(cx, rule)?;
+    remove_comments(cx, rule)?;
     let Ok(mut table) = refresh(cx, table) else { return Ok(()) };
     table.rules.retain(|r| r.oid != rule);
     put(table, cx)

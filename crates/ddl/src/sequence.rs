@@ -4,14 +4,19 @@ use base::{Error, Oid, Result, bail, err};
 use catalog::sequence::Value;
 use catalog::snapshot::Relation;
 use catalog::{AclKind, Identity, Object, Sequence, Table};
+use exec::context::ExecContext;
+use exec::rights;
+use exec::session::sequence::type_range;
 use sql::utility::{AlterTable, ColumnSequence, Name, OwnedBy, Persistence, SequenceOptions};
 use txn::LockMode;
 use types::oids;
 
-use super::{create_table, lock, name, notice, refresh};
-use exec::context::ExecContext;
-use exec::rights;
-use exec::session::sequence::type_range;
+use super::{lock, name, notice, refresh};
+use crate::column::{new_files, table_action};
+use crate::describe::describe;
+use crate::forget::remove_comments;
+use crate::item::Item;
+use crate::role::owner::{check_new_owner, reassign_sequence};
 
 /// CREATE SEQUENCE.
 ///
@@ -51,7 +56,7 @@ pub fn create(
 /// Files and object of a new sequence that begins at `start`.
 fn make(cx: &mut ExecContext<'_>, mut sequence: Sequence, start: Value) -> Result<Sequence> {
     sequence.oid = super::new_oid(cx, sequence.schema)?;
-    sequence.rel = create_table::new_files(cx, sequence.oid)?.0;
+    sequence.rel = new_files(cx, sequence.oid)?.0;
     cx.engine.catalog.sequences.create(sequence.rel, start)?;
     cx.catalog_tx.put(cx.tx, Object::Sequence(Box::new(sequence.clone())))?;
     let (id, owner, schema) = (sequence.oid, sequence.owner, sequence.schema);
@@ -219,7 +224,7 @@ pub fn open(cx: &mut ExecContext<'_>, name: &Name) -> Result<Sequence> {
 /// `42501`; `0A000` for other steps, and for a sequence that belongs to a table.
 pub fn alter_as_table(cx: &mut ExecContext<'_>, id: u32, step: &AlterTable) -> Result<()> {
     let AlterTable::Owner(role) = step else {
-        if let Some(action) = super::alter_table::table_action(step)
+        if let Some(action) = table_action(step)
             && let Some(sequence) = cx.catalog_tx.view().sequence(id)
         {
             let name = &sequence.name;
@@ -242,8 +247,8 @@ pub fn alter_as_table(cx: &mut ExecContext<'_>, id: u32, step: &AlterTable) -> R
             sequence.name, table.name
         )));
     }
-    super::role::check_new_owner(to, sequence.schema, cx)?;
-    super::role::reassign_sequence(sequence, to, cx)
+    check_new_owner(to, sequence.schema, cx)?;
+    reassign_sequence(sequence, to, cx)
 }
 
 /// ALTER SEQUENCE with options.
@@ -296,7 +301,7 @@ pub fn change(
     let value = apply(&mut sequence, options, Some(now))?;
     if options.restart.is_some() {
         cx.catalog_tx.drop_files_at_commit(base::RelId(sequence.rel));
-        sequence.rel = create_table::new_files(cx, sequence.oid)?.0;
+        sequence.rel = new_files(cx, sequence.oid)?.0;
         cx.engine.catalog.sequences.create(sequence.rel, value)?;
     }
     cx.catalog_tx.put(cx.tx, Object::Sequence(Box::new(sequence)))
@@ -329,7 +334,7 @@ pub fn remove(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
     let view = cx.catalog_tx.view();
     let Some(sequence) = view.sequence(id) else { return Ok(()) };
     cx.catalog_tx.drop_files_at_commit(base::RelId(sequence.rel));
-    super::drop::remove_comments(cx, id)?;
+    remove_comments(cx, id)?;
     cx.catalog_tx.remove(cx.tx, id)
 }
 
@@ -389,8 +394,8 @@ pub fn check_free(cx: &mut ExecContext<'_>, sequence: &Sequence) -> Result<()> {
     };
     let view = cx.catalog_tx.view();
     let path = cx.search_path;
-    let column = super::depend::describe(&view, path, super::depend::Item::Column(table, number));
-    let what = super::depend::describe(&view, path, super::depend::Item::Sequence(sequence.oid));
+    let column = describe(&view, path, Item::Column(table, number));
+    let what = describe(&view, path, Item::Sequence(sequence.oid));
     Err(err!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop {what} because {column} requires it")
         .hint(format!("You can drop {column} instead.")))
 }

@@ -3,12 +3,13 @@
 use base::{Result, err};
 use catalog::snapshot::Relation;
 use catalog::{Index, Object, Sequence};
+use exec::context::ExecContext;
+use exec::rights;
 use sql::utility::Name;
 use txn::LockMode;
 
-use super::{lock, name, notice, refresh, relation, view};
-use exec::context::ExecContext;
-use exec::rights;
+use super::{lock, name, notice, refresh, relation};
+use crate::follow::follow;
 
 /// ALTER TABLE, VIEW, SEQUENCE, MATERIALIZED VIEW … SET SCHEMA.
 ///
@@ -75,7 +76,7 @@ pub fn run(
             }
             let mut moved = refresh(cx, table.oid)?;
             moved.schema = schema;
-            view::follow(cx, &[table.oid], Object::Table(Box::new(moved)))
+            follow(cx, &[table.oid], Object::Table(Box::new(moved)))
         }
     }
 }

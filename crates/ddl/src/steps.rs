@@ -26,14 +26,15 @@ use std::collections::VecDeque;
 
 use base::{Oid, RelId, Result, err};
 use catalog::{AclKind, Index, Object, Table};
+use exec::context::ExecContext;
+use exec::rights;
 use sql::utility::{Name, Reindex, ReindexWhat, Utility};
 use txn::{LockMode, LockOwner, LockTag, LockWait};
 
 use super::maintain::verbose::{Meter, say};
 use super::rewrite::rebuild_index;
 use super::{create_index, drop, index_build, lock, name, notice, open_if, partition, refresh};
-use exec::context::ExecContext;
-use exec::rights;
+use crate::remove::remove_index;
 
 /// A statement on its way; see the module's documentation.
 pub struct Job {
@@ -105,7 +106,7 @@ impl Job {
                 indexes.iter().try_for_each(|index| retire(cx, *index))
             }
             Some((_, Step::Remove(indexes))) => {
-                indexes.iter().try_for_each(|index| drop::remove_index(cx, *index))
+                indexes.iter().try_for_each(|index| remove_index(cx, *index))
             }
             Some((_, Step::Detach(parent, id))) => partition::finish_detach(cx, parent, id),
             Some((_, Step::Reindex(table, concurrently))) => {
@@ -160,7 +161,7 @@ impl Job {
         }
         if Oid(table).is_temporary() {
             retire(cx, id)?;
-            return drop::remove_index(cx, id);
+            return remove_index(cx, id);
         }
         let index = index(cx, id)?;
         cx.catalog_tx.put(cx.tx, Object::Index(Index { invalid: true, ..index }))?;

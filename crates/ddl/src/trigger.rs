@@ -2,21 +2,23 @@
 
 use std::sync::Arc;
 
-use base::{Error, Oid, Result, err, sqlstate};
+use base::{Error, Oid, Result, err};
 use catalog::acl::privilege;
 use catalog::snapshot::Relation;
 use catalog::system::facts;
 use catalog::{AclKind, Object, Snapshot, Table, TableKind, Trigger, trigger_type as t};
-use sql::trigger::{CreateTrigger, DropTrigger, TriggerSelection};
+use exec::context::ExecContext;
+use exec::rights;
+use exec::spi::with_context;
+use sql::trigger::{CreateTrigger, TriggerSelection};
 use sql::utility::Name;
 use txn::LockMode;
 use types::oids;
 
-use super::depend::{Item, drop_items};
-use super::{lock, notice, refresh, relation};
-use exec::context::ExecContext;
-use exec::rights;
-use exec::spi::with_context;
+use super::{lock, refresh};
+use crate::describe::describe;
+use crate::forget::remove_comments;
+use crate::item::Item;
 
 /// CREATE TRIGGER.
 ///
@@ -240,49 +242,13 @@ fn built_in(name: &Name) -> Option<u32> {
     facts::named(&name.name).into_iter().find(bare)
 }
 
-/// DROP TRIGGER.
-///
-/// # Errors
-/// `42P01`, `42704`, `42501`.
-pub fn drop(def: &DropTrigger, cx: &mut ExecContext<'_>) -> Result<()> {
-    let (schema, name) = (def.table.schema.as_deref(), &def.table.name);
-    let Some(found) = super::relation::find(schema, name, def.if_exists, cx)? else {
-        return Ok(());
-    };
-    let trigger = match &found {
-        Relation::Table(table) => table.trigger(&def.name).map(|one| (table.oid, one.oid)),
-        _ => None,
-    };
-    let Some((table, trigger)) = trigger else {
-        let name = relation::name(&found);
-        if !def.if_exists {
-            base::bail!(
-                UNDEFINED_OBJECT,
-                "trigger \"{}\" for table \"{name}\" does not exist",
-                def.name
-            );
-        }
-        let message =
-            format!("trigger \"{}\" for relation \"{name}\" does not exist, skipping", def.name);
-        notice(cx, sqlstate::SUCCESSFUL_COMPLETION, message);
-        return Ok(());
-    };
-    let class = refresh(cx, table)?;
-    let word = "relation";
-    rights::require_owner(cx, AclKind::Table, table, word, &class.name)?;
-    lock(cx, table, LockMode::AccessExclusive)?;
-    super::expect_checked(cx, &class, "DROP TRIGGER")?;
-    expect_whole(cx, &class, trigger)?;
-    drop_items(cx, &[Item::Trigger(table, trigger)], def.cascade)
-}
-
 /// A partition's part of a trigger goes with the whole only.
-fn expect_whole(cx: &mut ExecContext<'_>, table: &Table, trigger: u32) -> Result<()> {
+pub(crate) fn expect_whole(cx: &mut ExecContext<'_>, table: &Table, trigger: u32) -> Result<()> {
     let own = table.triggers.iter().find(|t| t.oid == trigger).filter(|t| t.parent != 0);
     let (Some(own), Some(above)) = (own, table.partition_of()) else { return Ok(()) };
     let (view, path) = (cx.catalog_tx.view(), cx.search_path);
-    let what = super::depend::describe(&view, path, Item::Trigger(table.oid, own.oid));
-    let by = super::depend::describe(&view, path, Item::Trigger(above, own.parent));
+    let what = describe(&view, path, Item::Trigger(table.oid, own.oid));
+    let by = describe(&view, path, Item::Trigger(above, own.parent));
     Err(err!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop {what} because {by} requires it")
         .hint(format!("You can drop {by} instead.")))
 }
@@ -292,7 +258,7 @@ fn expect_whole(cx: &mut ExecContext<'_>, table: &Table, trigger: u32) -> Result
 /// # Errors
 /// Those of changing the catalog.
 pub fn remove(cx: &mut ExecContext<'_>, table: u32, trigger: u32) -> Result<()> {
-    super::drop::remove_comments(cx, trigger)?;
+    remove_comments(cx, trigger)?;
     let Ok(mut table) = refresh(cx, table) else { return Ok(()) };
     table.triggers.retain(|one| one.oid != trigger);
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))

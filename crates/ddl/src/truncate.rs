@@ -6,15 +6,15 @@ use access::AnyIndex;
 use base::{RelId, Result, err};
 use catalog::acl::privilege;
 use catalog::{AclKind, Index, Object, Table};
-use sql::utility::Name;
-use txn::LockMode;
-
-use super::create_table::new_files;
-use super::{lock, notice, open_if, refresh};
 use exec::context::ExecContext;
 use exec::language::TriggerTiming;
 use exec::modify::triggers;
 use exec::rights;
+use sql::utility::Name;
+use txn::LockMode;
+
+use super::{lock, notice, open_if, refresh};
+use crate::column::new_files;
 
 fn check(cx: &mut ExecContext<'_>, table: &Table) -> Result<()> {
     rights::require(cx, AclKind::Table, table.oid, privilege::TRUNCATE, &table.name)

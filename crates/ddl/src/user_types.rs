@@ -9,45 +9,19 @@ use std::sync::Arc;
 use base::{Error, Oid, Result, err};
 use catalog::snapshot::{Relation, TypeId};
 use catalog::{AclKind, EnumLabel, Object, Snapshot, UserType, UserTypeKind};
-use sql::type_statement::TypeStatement;
-use sql::utility::{Name, Persistence};
-
-use super::depend::Item;
-use super::{base_type, composite, domain, name, notice};
 use exec::context::ExecContext;
 use exec::rights;
+use sql::utility::{Name, Persistence};
+
+use super::{name, notice};
+use crate::follow::follow;
+use crate::item::Item;
 
 /// Bytes of an enum's label, at most.
 const LABEL_MAX_BYTES: usize = 63;
 /// How far apart the ranks of an enum's labels are when it is made: so often can labels be put between
 /// the same two.
 const RANK_STEP: u64 = 1 << 40;
-
-/// Runs the statement.
-///
-/// # Errors
-/// Whatever it raises.
-pub fn run(statement: &TypeStatement, cx: &mut ExecContext<'_>) -> Result<()> {
-    match statement {
-        TypeStatement::CreateEnum { name, labels } => create_enum(cx, name, labels),
-        TypeStatement::AddValue { name, label, if_not_exists, neighbor } => {
-            add_value(cx, name, label, *if_not_exists, neighbor.as_ref())
-        }
-        TypeStatement::RenameValue { name, from, to } => rename_value(cx, name, from, to),
-        TypeStatement::CreateShell(name) => base_type::create_shell(cx, name),
-        TypeStatement::CreateBase(def) => base_type::create_base(cx, def),
-        TypeStatement::CreateRange(def) => base_type::create_range(cx, def),
-        TypeStatement::CreateDomain(def) => domain::create(cx, def),
-        TypeStatement::AlterDomain { name, step } => domain::alter(cx, name, step),
-        TypeStatement::CreateComposite { name, columns } => composite::create(cx, name, columns),
-        TypeStatement::AlterComposite { name, steps } => composite::alter(cx, name, steps),
-        TypeStatement::RenameAttribute { name, from, to } => {
-            composite::rename_attribute(cx, name, from, to)
-        }
-        TypeStatement::Rename { kind, name, to } => rename(cx, kind, name, to),
-        TypeStatement::SetSchema { kind, name, to } => set_schema(cx, kind, name, to),
-    }
-}
 
 /// A name as messages have it.
 pub fn full(name: &Name) -> String {
@@ -171,7 +145,7 @@ fn check_label(label: &str) -> Result<()> {
     Ok(())
 }
 
-fn create_enum(cx: &mut ExecContext<'_>, name: &Name, labels: &[String]) -> Result<()> {
+pub(crate) fn create_enum(cx: &mut ExecContext<'_>, name: &Name, labels: &[String]) -> Result<()> {
     let ty = create(cx, name, UserTypeKind::Enum(Vec::new()))?;
     let mut made: Vec<EnumLabel> = Vec::with_capacity(labels.len());
     for (n, label) in labels.iter().enumerate() {
@@ -211,7 +185,7 @@ fn unknown_label(label: &str) -> Error {
     err!(INVALID_PARAMETER_VALUE, "\"{label}\" is not an existing enum label")
 }
 
-fn add_value(
+pub(crate) fn add_value(
     cx: &mut ExecContext<'_>,
     name: &Name,
     label: &str,
@@ -273,7 +247,12 @@ fn order_at(labels: &mut [EnumLabel], at: usize) -> f32 {
     order
 }
 
-fn rename_value(cx: &mut ExecContext<'_>, name: &Name, from: &str, to: &str) -> Result<()> {
+pub(crate) fn rename_value(
+    cx: &mut ExecContext<'_>,
+    name: &Name,
+    from: &str,
+    to: &str,
+) -> Result<()> {
     let (ty, mut labels) = open_enum(cx, name)?;
     check_label(to)?;
     let at = labels.iter().position(|l| l.name == from).ok_or_else(|| unknown_label(from))?;
@@ -312,15 +291,20 @@ fn open_any(cx: &mut ExecContext<'_>, kind: &str, name: &Name) -> Result<UserTyp
     open(cx, name, fits, |name| err!(WRONG_OBJECT_TYPE, "{name} is not a domain"))
 }
 
-fn rename(cx: &mut ExecContext<'_>, kind: &str, name: &Name, to: &str) -> Result<()> {
+pub(crate) fn rename(cx: &mut ExecContext<'_>, kind: &str, name: &Name, to: &str) -> Result<()> {
     let ty = open_any(cx, kind, name)?;
     rights::require_creation(cx, cx.role, ty.schema)?;
     check_free(cx, ty.schema, to)?;
     let renamed = UserType { name: to.to_owned(), ..ty };
-    super::view::follow(cx, &[renamed.oid], Object::Type(Box::new(renamed)))
+    follow(cx, &[renamed.oid], Object::Type(Box::new(renamed)))
 }
 
-fn set_schema(cx: &mut ExecContext<'_>, kind: &str, name: &Name, to: &str) -> Result<()> {
+pub(crate) fn set_schema(
+    cx: &mut ExecContext<'_>,
+    kind: &str,
+    name: &Name,
+    to: &str,
+) -> Result<()> {
     let ty = open_any(cx, kind, name)?;
     let view = cx.catalog_tx.view();
     let schema = view
@@ -336,7 +320,7 @@ fn set_schema(cx: &mut ExecContext<'_>, kind: &str, name: &Name, to: &str) -> Re
         base::bail!(DUPLICATE_OBJECT, "type \"{}\" already exists in schema \"{to}\"", ty.name);
     }
     let moved = UserType { schema, ..ty };
-    super::view::follow(cx, &[moved.oid], Object::Type(Box::new(moved)))
+    follow(cx, &[moved.oid], Object::Type(Box::new(moved)))
 }
 
 /// ALTER TYPE, DOMAIN … OWNER TO.

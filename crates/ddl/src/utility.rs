@@ -5,19 +5,18 @@ use std::sync::Arc;
 use base::faults::{self, Fault};
 use base::{Error, Oid, Result};
 use catalog::Table;
-use sql::Prepared;
-use sql::utility::{Name, Utility};
-use txn::{LockMode, LockTag, LockWait};
-
 use exec::context::{ExecContext, Outcome, RowSink, Utilities};
 use exec::relation_lock::{named_table, open_if};
 use exec::{copy, explain, rights};
+use sql::Prepared;
+use sql::utility::{Name, Utility};
+use txn::{LockMode, LockTag, LockWait};
 
 use crate::{
     alter_table, collation, comment, create_index, create_schema, create_table, create_table_as,
     database, defined, drop, event_trigger, extension, function, inherit, large_object, maintain,
     policy, rename, role, rule, sequence, set_constraints, set_schema, steps, trigger, truncate,
-    user_types, view,
+    type_statements, view,
 };
 
 /// The executor's way to them.
@@ -57,13 +56,13 @@ fn run(
             create_table_as::refresh(cx, name, *concurrently, *no_data)?;
         }
         Utility::CreateRule(def) => rule::create(def, cx)?,
-        Utility::DropRule(def) => rule::drop(def, cx)?,
+        Utility::DropRule(def) => drop::rule::drop(def, cx)?,
         Utility::EventTrigger(statement) => event_trigger::run(statement, cx)?,
         Utility::CreatePolicy(def) => policy::create(def, cx)?,
         Utility::AlterPolicy(def) => policy::alter(def, cx)?,
-        Utility::DropPolicy(def) => policy::drop(def, cx)?,
+        Utility::DropPolicy(def) => drop::policy::drop(def, cx)?,
         Utility::CreateTrigger(def) => trigger::create(def, cx)?,
-        Utility::DropTrigger(def) => trigger::drop(def, cx)?,
+        Utility::DropTrigger(def) => drop::trigger::drop(def, cx)?,
         Utility::CreateView { name, columns, query, replace, options, persistence } => {
             view::create(cx, name, columns, query, *replace, (options, *persistence))?;
         }
@@ -75,7 +74,7 @@ fn run(
         }
         Utility::CreateRoutine(def) => function::create(def, cx)?,
         Utility::DropRoutine { routines, if_exists, cascade } => {
-            function::drop(routines, *if_exists, *cascade, cx)?;
+            drop::function::drop(routines, *if_exists, *cascade, cx)?;
         }
         Utility::AlterRoutine { routine, change } => function::alter(routine, change, cx)?,
         Utility::Do { body, language, body_at } => {
@@ -100,9 +99,9 @@ fn run(
         }
         Utility::Role(statement) => role::run(statement, cx)?,
         Utility::Database(statement) => database::run(statement, cx)?,
-        Utility::Type(statement) => user_types::run(statement, cx)?,
+        Utility::Type(statement) => type_statements::run(statement, cx)?,
         Utility::Collation(statement) => collation::run(statement, cx)?,
-        Utility::Define(statement) => defined::run(statement, cx)?,
+        Utility::Define(statement) => defined::statements::run(statement, cx)?,
         Utility::Extension(statement) => extension::run(statement, cx)?,
         Utility::Drop { kind, names, if_exists, cascade, .. } => {
             drop::run(kind, names, *if_exists, *cascade, cx)?;

@@ -2,13 +2,13 @@
 
 use base::{Result, err};
 use catalog::{AclKind, Object, Snapshot, Table, TableKind, ViewQuery};
+use exec::context::ExecContext;
+use exec::rights;
 use sql::utility::{ColumnDef, Name, Persistence};
 use txn::LockMode;
 
-use super::{create_table, lock, name};
-use exec::context::ExecContext;
-use exec::rights;
-use exec::spi::with_context;
+use super::{lock, name};
+use crate::column::column;
 
 /// CREATE [OR REPLACE] VIEW.
 ///
@@ -73,8 +73,7 @@ pub fn create(
         }
         Some(_) => base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a view", view_name.name),
     };
-    let old =
-        std::mem::replace(&mut table.columns, columns.iter().map(create_table::column).collect());
+    let old = std::mem::replace(&mut table.columns, columns.iter().map(column).collect());
     // A column that stays keeps its default.
     for (column, known) in table.columns.iter_mut().zip(old) {
         (column.default, column.default_uses) = (known.default, known.default_uses);
@@ -119,50 +118,9 @@ fn check_replacement(old: &Table, columns: &[ColumnDef]) -> Result<()> {
 }
 
 /// The views that use one of these objects.
-fn users(view: &Snapshot, ids: &[u32]) -> Vec<u32> {
+pub(crate) fn users(view: &Snapshot, ids: &[u32]) -> Vec<u32> {
     let uses = |t: &&std::sync::Arc<Table>| {
         t.query.as_ref().is_some_and(|q| q.uses.iter().any(|(o, _)| ids.contains(o)))
     };
     view.tables().filter(uses).map(|t| t.oid).collect()
-}
-
-/// After a change of names: views, policies, rules and standard bodies that use one of the objects get their text under the new names.
-/// `changed` is the object with the new name.
-///
-/// # Errors
-/// Those of the catalog.
-pub fn follow(cx: &mut ExecContext<'_>, ids: &[u32], changed: Object) -> Result<()> {
-    let old = cx.catalog_tx.view();
-    let affected = users(&old, ids);
-    let bodies = super::function::with_body_over(&old, ids);
-    if affected.is_empty()
-        && bodies.is_empty()
-        && old.tables().all(|t| t.policies.is_empty() && t.rules.is_empty())
-    {
-        return cx.catalog_tx.put(cx.tx, changed);
-    }
-    let mut naming = Snapshot::clone(&old);
-    naming.put(changed.clone());
-    let mut texts = Vec::with_capacity(affected.len());
-    for view in affected {
-        lock(cx, view, LockMode::AccessExclusive)?;
-        let Some(table) = old.table(view) else { continue };
-        texts
-            .push((view, with_context(cx, |context| sql::view::renamed(context, table, &naming))?));
-    }
-    let policies = super::policy::renamed(cx, ids, &naming)?;
-    let rules = super::rule::renamed(cx, ids, &naming)?;
-    let bodies = super::function::renamed_bodies(cx, bodies, &naming)?;
-    cx.catalog_tx.put(cx.tx, changed)?;
-    super::function::store_bodies(cx, bodies)?;
-    super::policy::store_renamed(cx, policies)?;
-    super::rule::store_renamed(cx, rules)?;
-    for (view, sql) in texts {
-        let mut table = super::refresh(cx, view)?;
-        if let Some(query) = &mut table.query {
-            query.sql = sql;
-        }
-        cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))?;
-    }
-    Ok(())
 }

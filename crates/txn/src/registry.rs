@@ -12,7 +12,8 @@ use base::{WaitEvent, Xid};
 use crossbeam_utils::CachePadded;
 use sched::{Mutex, SpinLock};
 
-use crate::lock::{Local, WaitInfo};
+use crate::lock::Local;
+use crate::lock::wait_info::WaitInfo;
 
 /// One session, as the others see it. It shares no cache line with another.
 #[repr(align(64))]

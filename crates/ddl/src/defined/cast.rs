@@ -2,13 +2,14 @@
 
 use base::{Error, Oid, Result, err};
 use catalog::{AclKind, Cast, Defined, UserTypeKind, system};
+use exec::context::ExecContext;
+use exec::rights;
 use sql::define_statement::{CastDef, CastHow};
 use types::TypeIo;
 use types::oids::*;
 
-use super::{full, operator, put, require_superuser};
-use exec::context::ExecContext;
-use exec::rights;
+use super::operator;
+use crate::defined::place::{full, put, require_superuser};
 
 fn bad(message: impl std::fmt::Display) -> Error {
     err!(INVALID_OBJECT_DEFINITION, "{message}")

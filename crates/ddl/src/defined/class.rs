@@ -6,13 +6,14 @@ use catalog::system::named;
 use catalog::{
     AclKind, Defined, FamilyFunction, FamilyOperator, OperatorClass, OperatorFamily, Snapshot,
 };
+use exec::context::ExecContext;
+use exec::rights;
 use sql::define_statement::{ClassDef, ClassItem, OperatorName};
 use sql::utility::Name;
 use types::oids::*;
 
-use super::{full, operator, place, put, require_superuser, schemas_of};
-use exec::context::ExecContext;
-use exec::rights;
+use super::operator;
+use crate::defined::place::{full, place, put, require_superuser, schemas_of};
 
 /// What an access method asks of its operator classes.
 struct Method {

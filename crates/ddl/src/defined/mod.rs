@@ -4,6 +4,8 @@
 mod cast;
 pub mod class;
 pub mod operator;
+pub mod place;
+pub mod statements;
 pub mod statistics;
 mod text_search;
 
@@ -11,127 +13,21 @@ use std::sync::Arc;
 
 use base::{Error, Oid, Result, err};
 use catalog::system::named;
-use catalog::{AclKind, Conversion, Defined, Object, Snapshot, UserTypeKind};
-use sql::define_statement::{DefineStatement, DefineTarget, TextSearchKind};
-use sql::role::RoleRef;
-use sql::utility::{Name, Persistence};
-
-use super::depend::{self, Item, drop_items};
-use super::{name, notice};
+use catalog::{AclKind, Conversion, Defined, Snapshot, UserTypeKind};
 use exec::context::ExecContext;
 use exec::rights;
+use sql::define_statement::{DefineTarget, TextSearchKind};
+use sql::role::RoleRef;
+use sql::utility::Name;
 
-/// Runs the statement.
-///
-/// # Errors
-/// Whatever it raises.
-pub fn run(statement: &DefineStatement, cx: &mut ExecContext<'_>) -> Result<()> {
-    match statement {
-        DefineStatement::CreateOperator(def) => operator::create(def, cx),
-        DefineStatement::AlterOperator { operator, restrict, join } => {
-            operator::alter(operator, restrict.as_ref(), join.as_ref(), cx)
-        }
-        DefineStatement::CreateCast(def) => cast::create(def, cx),
-        DefineStatement::CreateFamily { name, method } => {
-            class::create_family(name, method, cx).map(|_| ())
-        }
-        DefineStatement::CreateClass(def) => class::create(def, cx),
-        DefineStatement::AlterFamily { name, method, add, items } => {
-            class::alter_family(name, method, *add, items, cx)
-        }
-        DefineStatement::CreateConversion { name, from, to, function, default } => {
-            create_conversion(name, (from, to), function, *default, cx)
-        }
-        DefineStatement::CreateStatistics(def) => statistics::create(def, cx),
-        DefineStatement::AlterStatistics { target, rows, if_exists } => {
-            statistics::set_target(target, *rows, *if_exists, cx)
-        }
-        DefineStatement::CreateTextSearch(kind, name, options) => {
-            text_search::create(*kind, name, options, cx)
-        }
-        DefineStatement::AlterDictionary(name, changes) => {
-            text_search::alter_dictionary(name, changes, cx)
-        }
-        DefineStatement::AlterConfiguration(name, change) => {
-            text_search::alter_config(name, change, cx)
-        }
-        DefineStatement::CreateLanguage { name, replace, handler } => {
-            create_language(name, *replace, handler.as_ref(), cx)
-        }
-        DefineStatement::CreateTransform { language, .. } => match named::language(language) {
-            None => Err(err!(UNDEFINED_OBJECT, "language \"{language}\" does not exist")),
-            Some(_) => Err(Error::unsupported("CREATE TRANSFORM")),
-        },
-        DefineStatement::Drop { targets, if_exists, cascade } => {
-            drop(targets, *if_exists, *cascade, cx)
-        }
-        DefineStatement::Rename(target, to) => rename(target, to, cx),
-        DefineStatement::SetSchema(target, to) => set_schema(target, to, cx),
-        DefineStatement::Owner(target, role) => set_owner(target, role, cx),
-        DefineStatement::SecurityLabel(provider) => Err(match provider {
-            Some(name) => {
-                err!(INVALID_PARAMETER_VALUE, "security label provider \"{name}\" is not loaded")
-            }
-            None => err!(INVALID_PARAMETER_VALUE, "no security label providers have been loaded"),
-        }),
-        DefineStatement::DependsOn(extension) => match extension_named(extension, cx) {
-            None => Err(err!(UNDEFINED_OBJECT, "extension \"{extension}\" does not exist")),
-            Some(_) => Err(Error::unsupported("ALTER … DEPENDS ON EXTENSION")),
-        },
-    }
-}
+use super::{name, notice};
+use crate::defined::place::{full, place, put, schemas_of};
+use crate::extension_files::not_available;
+use crate::forget::remove_comments;
+use crate::item::Item;
 
 fn extension_named(name: &str, cx: &mut ExecContext<'_>) -> Option<u32> {
     named::extension(&cx.catalog_tx.view(), name)
-}
-
-/// A name with its schema as written.
-pub(super) fn full(name: &Name) -> String {
-    match &name.schema {
-        Some(schema) => format!("{schema}.{}", name.name),
-        None => name.name.clone(),
-    }
-}
-
-/// The schemas in which a name is searched.
-///
-/// # Errors
-/// `3F000`.
-pub(super) fn schemas_of(view: &Snapshot, path: &[u32], name: &Name) -> Result<Vec<u32>> {
-    match &name.schema {
-        Some(schema) => match view.schema_named(schema) {
-            Some(found) => Ok(vec![found.oid]),
-            None => Err(err!(UNDEFINED_SCHEMA, "schema \"{schema}\" does not exist")),
-        },
-        None => {
-            let first = (!path.contains(&catalog::object::ids::PG_CATALOG))
-                .then_some(catalog::object::ids::PG_CATALOG);
-            Ok(first.into_iter().chain(path.iter().copied()).collect())
-        }
-    }
-}
-
-/// The schema for a new object, whose name others can't take until the transaction ends.
-pub(super) fn place(cx: &mut ExecContext<'_>, name: &Name, kind: &str) -> Result<u32> {
-    let plain = Name { position: 0, ..name.clone() };
-    let schema = name::creation_schema(cx, &plain, Persistence::Permanent)?;
-    if Oid(schema).is_temporary() {
-        return Err(Error::unsupported(format!("a temporary {kind}")));
-    }
-    name::reserve(cx, schema, &format!("{kind} {}", name.name))?;
-    Ok(schema)
-}
-
-pub(super) fn put(cx: &mut ExecContext<'_>, object: Defined) -> Result<()> {
-    cx.catalog_tx.put(cx.tx, Object::Defined(Box::new(object)))
-}
-
-/// `42501` unless the session's role is a superuser.
-pub(super) fn require_superuser(cx: &mut ExecContext<'_>, message: &str) -> Result<()> {
-    if rights::is_superuser(cx) {
-        return Ok(());
-    }
-    Err(Error::new(base::sqlstate::INSUFFICIENT_PRIVILEGE, message))
 }
 
 /// The object that a statement names.
@@ -279,68 +175,6 @@ fn open(wanted: &DefineTarget, cx: &mut ExecContext<'_>) -> Result<Defined> {
     }
 }
 
-fn drop(
-    targets: &[DefineTarget],
-    if_exists: bool,
-    cascade: bool,
-    cx: &mut ExecContext<'_>,
-) -> Result<()> {
-    let mut items = Vec::new();
-    for wanted in targets {
-        let found = match find(wanted, cx) {
-            Ok(found) => found,
-            Err(error) if if_exists => {
-                let message = match wanted {
-                    DefineTarget::Missing(message, _) => message.clone(),
-                    DefineTarget::Operator(operator)
-                        if error.code() == base::sqlstate::UNDEFINED_FUNCTION =>
-                    {
-                        let name = full(&operator.name);
-                        format!("operator {name} does not exist, skipping")
-                    }
-                    _ => format!("{}, skipping", error.message()),
-                };
-                notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
-        let view = cx.catalog_tx.view();
-        let of_schema = match &found {
-            DefinedTarget::Own(own) => own.schema(),
-            DefinedTarget::BuiltIn(_) => None,
-        };
-        let owns_schema = of_schema
-            .is_some_and(|schema| rights::of(cx, &view).owns(cx.role, AclKind::Schema, schema));
-        if !owns_schema {
-            require_owner(wanted, &found, cx)?;
-        }
-        match found {
-            DefinedTarget::Own(own) => {
-                let item = Item::Defined(own.oid());
-                if !items.contains(&item) {
-                    items.push(item);
-                }
-            }
-            DefinedTarget::BuiltIn(id) => {
-                let class = class_of(wanted);
-                let names = catalog::system::reg::Names {
-                    catalog: &view,
-                    path: cx.search_path,
-                    database: None,
-                };
-                let address = catalog::system::address::Address { class, object: id, column: 0 };
-                let what = names.identify(address).map_or_else(String::new, |i| i.description);
-                base::bail!(
-                    DEPENDENT_OBJECTS_STILL_EXIST,
-                    "cannot drop {what} because it is required by the database system"
-                );
-            }
-        }
-    }
-    drop_items(cx, &items, cascade)
-}
-
 fn class_of(wanted: &DefineTarget) -> u32 {
     use catalog::system::class;
     match wanted {
@@ -361,7 +195,7 @@ fn class_of(wanted: &DefineTarget) -> u32 {
 /// # Errors
 /// Those of the catalog.
 pub fn remove(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
-    super::drop::remove_comments(cx, id)?;
+    remove_comments(cx, id)?;
     let view = cx.catalog_tx.view();
     if view.operator(id).is_some() {
         operator::forget(&view, id, cx)?;
@@ -551,7 +385,7 @@ fn create_language(
             Err(err!(DUPLICATE_OBJECT, "language \"{name}\" already exists"))
         }
         (_, Some(_)) => Err(Error::unsupported("CREATE LANGUAGE with a handler")),
-        (_, None) => Err(super::extension::not_available(name)),
+        (_, None) => Err(not_available(name)),
     }
 }
 
@@ -588,7 +422,7 @@ pub fn users(view: &Snapshot, id: u32) -> Vec<(Item, bool)> {
             .flatten()
             .any(|s| [s.transition, s.inverse, s.finish, s.state].contains(&id));
         if uses || [a.combine, a.serial, a.deserial, a.sort_operator].contains(&id) {
-            out.push((depend::Item::Function(function.oid), false));
+            out.push((Item::Function(function.oid), false));
         }
     }
     out

@@ -3,13 +3,13 @@
 use base::{Error, Oid, Result, err};
 use catalog::routine::RoutineInfo;
 use catalog::{Defined, Operator, Snapshot, system};
+use exec::context::ExecContext;
+use exec::rights;
 use sql::define_statement::{OperatorDef, OperatorName};
 use sql::utility::Name;
 use types::oids::*;
 
-use super::{full, place, put, schemas_of};
-use exec::context::ExecContext;
-use exec::rights;
+use crate::defined::place::{full, place, put, schemas_of};
 
 fn bad(message: impl std::fmt::Display) -> Error {
     err!(INVALID_FUNCTION_DEFINITION, "{message}")

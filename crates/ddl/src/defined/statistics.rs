@@ -3,14 +3,15 @@
 
 use base::{Result, err};
 use catalog::{AclKind, Defined, ExtendedStatistics, Object, Table, TableStats};
-use sql::define_statement::{DefineTarget, StatisticsDef};
-use sql::utility::Persistence;
-
-use super::{full, open, put};
-use crate::{lock, name, notice, refresh};
 use exec::context::ExecContext;
 use exec::rights;
 use exec::spi::with_context;
+use sql::define_statement::{DefineTarget, StatisticsDef};
+use sql::utility::Persistence;
+
+use super::open;
+use crate::defined::place::{full, put};
+use crate::{lock, name, notice, refresh};
 
 /// CREATE STATISTICS.
 ///

@@ -3,16 +3,17 @@
 
 use base::{Error, Oid, Result, err};
 use catalog::{AclKind, Defined, TextSearchConfig, TextSearchDictionary};
+use exec::context::ExecContext;
+use exec::rights;
 use sql::define_statement::{DefineTarget, MappingChange, TextSearchKind, TextSearchValue};
 use sql::utility::Name;
 use textsearch::options::Options;
 use textsearch::parser::KINDS;
 use types::user::TextSearch;
 
-use super::{find, full, open, place, put};
+use super::{find, open};
+use crate::defined::place::{full, place, put, require_superuser, schemas_of};
 use crate::notice;
-use exec::context::ExecContext;
-use exec::rights;
 
 /// The oid of an object of text search.
 ///
@@ -38,7 +39,7 @@ pub fn create(
         TextSearchKind::Dictionary => create_dictionary(name, options, cx),
         TextSearchKind::Parser | TextSearchKind::Template => {
             let (words, message) = kind.words();
-            super::require_superuser(cx, &format!("must be superuser to create {message}s"))?;
+            require_superuser(cx, &format!("must be superuser to create {message}s"))?;
             Err(Error::unsupported(format!("CREATE {words}")))
         }
     }
@@ -260,7 +261,7 @@ fn kinds(names: &[String]) -> Result<Vec<(i32, &str)>> {
 /// `42704`, `3F000`.
 pub(super) fn lookup(kind: TextSearchKind, name: &Name, cx: &mut ExecContext<'_>) -> Result<u32> {
     let view = cx.catalog_tx.view();
-    super::schemas_of(&view, cx.search_path, name)?;
+    schemas_of(&view, cx.search_path, name)?;
     let found =
         view.text_search_named(cx.search_path, kind.letter(), name.schema.as_deref(), &name.name);
     let missing = || err!(UNDEFINED_OBJECT, "{} \"{}\" does not exist", kind.words().1, full(name));

@@ -1,13 +1,14 @@
 //! CLUSTER: writes a table anew in the order of an index, and notes the index for the next time.
 
-use base::{Result, err, sqlstate};
-use catalog::{Index, Object, Table};
-use sql::utility::Name;
-use txn::LockMode;
-
+use base::{Result, err};
+use catalog::{Index, Table};
 use exec::context::ExecContext;
 use exec::relation_lock;
 use exec::session::quote_identifier;
+use sql::utility::Name;
+use txn::LockMode;
+
+use crate::maintain::clustered::{index_of, note};
 
 /// CLUSTER of a table by an index, or by the one that it was clustered by before; of all such tables
 /// that are the session's role's.
@@ -65,7 +66,12 @@ pub fn run(
 }
 
 /// Writes the table anew.
-fn cluster(cx: &mut ExecContext<'_>, table: Table, index: &Index, verbose: bool) -> Result<()> {
+fn cluster(
+    cx: &mut ExecContext<'_>,
+    table: Table,
+    index: &Index,
+    verbose: bool,
+) -> Result<()> {
     let name = super::qualified(cx, &table);
     super::tell(cx, verbose, format!("clustering \"{name}\" using sequential scan and sort"));
     let before = super::versions(cx, &table, verbose)?;
@@ -96,58 +102,4 @@ fn cluster(cx: &mut ExecContext<'_>, table: Table, index: &Index, verbose: bool)
         super::verbose::rewritten(cx, &name, before, rows, &meter);
     }
     Ok(())
-}
-
-/// Notes by which index a table is clustered.
-///
-/// # Errors
-/// Those of the catalog.
-pub fn note(cx: &mut ExecContext<'_>, table: u32, index: Option<u32>) -> Result<()> {
-    let table = relation_lock::refresh(cx, table)?;
-    for known in cx.catalog_tx.view().indexes_of(&table) {
-        let clustered = Some(known.oid) == index;
-        if known.clustered != clustered {
-            let known = Index { clustered, ..Index::clone(&known) };
-            cx.catalog_tx.put(cx.tx, Object::Index(known))?;
-        }
-    }
-    Ok(())
-}
-
-/// The index of a table that CLUSTER names.
-///
-/// # Errors
-/// `42704`, `42809`, `0A000`.
-pub fn index_of(cx: &mut ExecContext<'_>, table: &Table, name: &str) -> Result<Index> {
-    use catalog::snapshot::Relation;
-    let view = cx.catalog_tx.view();
-    let index = match view.relation_in(table.schema, name) {
-        Some(Relation::Index(index)) if index.table == table.oid => index,
-        Some(_) => base::bail!(
-            WRONG_OBJECT_TYPE,
-            "\"{name}\" is not an index for table \"{}\"",
-            table.name
-        ),
-        None => base::bail!(
-            UNDEFINED_OBJECT,
-            "index \"{name}\" for table \"{}\" does not exist",
-            table.name
-        ),
-    };
-    if !index.method.properties().clusterable {
-        base::bail!(
-            FEATURE_NOT_SUPPORTED,
-            "cannot cluster on index \"{name}\" because access method does not support clustering"
-        );
-    }
-    if index.predicate.is_some() {
-        base::bail!(FEATURE_NOT_SUPPORTED, "cannot cluster on partial index \"{name}\"");
-    }
-    if index.invalid {
-        return Err(base::Error::new(
-            sqlstate::FEATURE_NOT_SUPPORTED,
-            format!("cannot cluster on invalid index \"{name}\""),
-        ));
-    }
-    Ok(Index::clone(&index))
 }

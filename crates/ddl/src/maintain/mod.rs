@@ -2,6 +2,7 @@
 
 mod analyze;
 pub mod cluster;
+pub mod clustered;
 mod extended;
 pub mod verbose;
 
@@ -13,14 +14,13 @@ use access::{AnyIndex, Heap};
 use base::settings::{Settings, setting};
 use base::{Fork, RelId, Result};
 use catalog::{AclKind, Object, Table, TableStats};
-use sched::observe::progress::{Kind, Reporting};
-use sql::utility::Name;
-use txn::LockMode;
-
 use exec::context::ExecContext;
 use exec::overflow::Overflow;
 use exec::session::quote_identifier;
 use exec::{index_search, relation_lock, rights, security};
+use sched::observe::progress::{Kind, Reporting};
+use sql::utility::Name;
+use txn::LockMode;
 
 /// What VACUUM and ANALYZE are to do.
 #[derive(Clone, Copy)]

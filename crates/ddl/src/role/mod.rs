@@ -5,20 +5,21 @@
 //! reached ([`catalog::Rights::is_privileged`]): these ask for the ADMIN option, as every role does from
 //! PostgreSQL 16 on. Every way to a membership asks [`check_admin`].
 
+pub mod find;
 mod grant;
 mod owned;
+pub mod owner;
 mod settings;
 
 use base::{Result, err};
 use catalog::object::ids;
 use catalog::{Membership, Object, Role};
+use exec::context::ExecContext;
+use exec::rights;
 use sql::role::{RoleOption, RoleRef, RoleStatement};
 
 use super::{name, notice};
-use exec::context::ExecContext;
-use exec::rights;
-
-pub use owned::{check_new_owner, reassign_sequence, reassign_table};
+use crate::role::find::{check_management, denied, find, me};
 
 /// Runs the statement.
 ///
@@ -44,16 +45,6 @@ pub fn run(statement: &RoleStatement, cx: &mut ExecContext<'_>) -> Result<()> {
         RoleStatement::Reassign { roles, to } => owned::reassign(roles, to, cx),
         RoleStatement::DropOwned { roles, cascade } => owned::drop(roles, *cascade, cx),
     }
-}
-
-/// The session's role, if it is there (a role may be dropped while a session has it).
-pub fn me(cx: &mut ExecContext<'_>) -> Role {
-    let view = cx.catalog_tx.view();
-    view.role(cx.role).map_or_else(|| Role::new(cx.role, cx.user), |r| Role::clone(r))
-}
-
-fn denied(message: &str) -> base::Error {
-    err!(INSUFFICIENT_PRIVILEGE, "{message}")
 }
 
 fn is_reserved(name: &str) -> bool {
@@ -172,14 +163,6 @@ fn apply(role: &mut Role, options: &[RoleOption], cx: &mut ExecContext<'_>) -> R
         }
     }
     Ok(())
-}
-
-fn find(cx: &mut ExecContext<'_>, name: &RoleRef) -> Result<Role> {
-    let id = rights::role(cx, name)?;
-    match cx.catalog_tx.view().role(id) {
-        Some(role) => Ok(Role::clone(role)),
-        None => Err(err!(UNDEFINED_OBJECT, "role with OID {id} does not exist")),
-    }
 }
 
 fn alter(name: &RoleRef, options: &[RoleOption], cx: &mut ExecContext<'_>) -> Result<()> {
@@ -361,19 +344,6 @@ fn check_admin(role: &Role, grantor: u32, cx: &mut ExecContext<'_>) -> Result<()
         return Err(denied("must be superuser to set grantor"));
     }
     Ok(())
-}
-
-/// Whether the session's role, which has CREATEROLE, may change this role, too; `message` when it may not.
-fn check_management(role: &Role, message: &str, cx: &mut ExecContext<'_>) -> Result<()> {
-    let view = cx.catalog_tx.view();
-    let questions = rights::of(cx, &view);
-    if !questions.is_privileged(role.oid) || questions.is_admin(cx.role, role.oid) {
-        return Ok(());
-    }
-    Err(denied(message).detail(format!(
-        "Role \"{}\" has privileges of a predefined or superuser role: changing it takes the ADMIN option on it.",
-        role.name
-    )))
 }
 
 fn role_name(cx: &mut ExecContext<'_>, id: u32) -> String {

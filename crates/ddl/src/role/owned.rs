@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use base::{Error, Result, err};
 use catalog::acl::{self, Change, privilege};
-use catalog::{
-    Acl, AclKind, Database, DefaultAcl, Object, Rights, Schema, Sequence, Snapshot, Table, UserType,
-};
+use catalog::{Acl, AclKind, DefaultAcl, Object, Rights, Snapshot, UserType};
+use exec::context::ExecContext;
+use exec::rights;
 use sql::role::RoleRef;
 use sql::utility::Name;
 use txn::LockMode;
 
-use super::{denied, me};
-use crate::depend::{self, Item};
+use crate::depend;
+use crate::describe::describe;
+use crate::item::Item;
+use crate::role::find::{denied, me};
+use crate::role::owner::{reassign_sequence, reassign_table, set_database_owner, set_schema_owner};
 use crate::{collation, lock, policy, refresh, user_types};
-use exec::context::ExecContext;
-use exec::rights;
 
 /// ALTER … OWNER TO.
 pub fn owner(kind: &str, object: &Name, to: &RoleRef, cx: &mut ExecContext<'_>) -> Result<()> {
@@ -58,45 +59,6 @@ pub fn owner(kind: &str, object: &Name, to: &RoleRef, cx: &mut ExecContext<'_>) 
         "COLLATION" => collation::set_owner(cx, object, to),
         other => Err(Error::unsupported(format!("ALTER {other} … OWNER"))),
     }
-}
-
-/// Gives a schema to another role.
-fn set_schema_owner(schema: &Schema, to: u32, cx: &mut ExecContext<'_>) -> Result<()> {
-    rights::change_owner(cx, AclKind::Schema, schema.oid, schema.owner, to)?;
-    cx.catalog_tx.put(cx.tx, Object::Schema(Schema { owner: to, ..schema.clone() }))
-}
-
-fn set_database_owner(database: &Database, to: u32, cx: &mut ExecContext<'_>) -> Result<()> {
-    rights::change_owner(cx, AclKind::Database, database.oid, database.owner, to)?;
-    cx.catalog_tx.put(cx.tx, Object::Database(Database { owner: to, ..database.clone() }))
-}
-
-/// `42501` unless the session's role may give an object in a schema to another one, which must be
-/// allowed to have it there.
-pub fn check_new_owner(to: u32, schema: u32, cx: &mut ExecContext<'_>) -> Result<()> {
-    if rights::is_superuser(cx) {
-        return Ok(());
-    }
-    rights::require_membership(cx, to)?;
-    rights::require_creation(cx, to, schema)
-}
-
-/// Gives a table to another role, with the sequences of its columns. The caller has it locked.
-pub fn reassign_table(mut table: Table, to: u32, cx: &mut ExecContext<'_>) -> Result<()> {
-    let id = table.oid;
-    rights::change_owner(cx, AclKind::Table, id, table.owner, to)?;
-    table.owner = to;
-    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))?;
-    let view = cx.catalog_tx.view();
-    let mut own = view.sequences().filter(|s| s.owned_by.is_some_and(|(table, _)| table == id));
-    own.try_for_each(|sequence| reassign_sequence(sequence, to, cx))
-}
-
-/// Gives a sequence to another role.
-pub fn reassign_sequence(sequence: &Sequence, to: u32, cx: &mut ExecContext<'_>) -> Result<()> {
-    rights::change_owner(cx, AclKind::Sequence, sequence.oid, sequence.owner, to)?;
-    let changed = Sequence { owner: to, ..sequence.clone() };
-    cx.catalog_tx.put(cx.tx, Object::Sequence(Box::new(changed)))
 }
 
 /// REASSIGN OWNED.
@@ -246,7 +208,7 @@ fn described(view: &Snapshot, path: &[u32], kind: AclKind, object: u32, column: 
         AclKind::Function if view.function(object).is_some() => Item::Function(object),
         _ => return described_of_server(view, kind, object),
     };
-    depend::describe(view, path, item)
+    describe(view, path, item)
 }
 
 /// The same, for what DROP can't have.
@@ -280,11 +242,7 @@ pub fn check_nothing_left(role: u32, name: &str, cx: &mut ExecContext<'_>) -> Re
     };
     let mut left: Vec<((u32, u8, u32), u16, String)> = Vec::new();
     for item in owned(&view, &[role]) {
-        left.push((
-            place(item.oid()),
-            0,
-            format!("owner of {}", depend::describe(&view, path, item)),
-        ));
+        left.push((place(item.oid()), 0, format!("owner of {}", describe(&view, path, item))));
     }
     for database in view.databases().filter(|d| d.owner == role) {
         left.push((place(database.oid), 0, format!("owner of database {}", database.name)));
@@ -301,7 +259,7 @@ pub fn check_nothing_left(role: u32, name: &str, cx: &mut ExecContext<'_>) -> Re
     }
     for table in view.tables() {
         for policy in table.policies.iter().filter(|p| p.roles.contains(&role)) {
-            let what = depend::describe(&view, path, Item::Policy(table.oid, policy.oid));
+            let what = describe(&view, path, Item::Policy(table.oid, policy.oid));
             left.push((place(policy.oid), 0, format!("target of {what}")));
         }
     }

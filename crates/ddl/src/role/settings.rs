@@ -3,11 +3,11 @@
 use base::settings::{self, Context, SettingId};
 use base::{Result, err};
 use catalog::{AclKind, Object, SessionDefaults};
-use sql::role::RoleRef;
-
-use super::{check_management, denied, find, me};
 use exec::context::ExecContext;
 use exec::rights;
+use sql::role::RoleRef;
+
+use crate::role::find::{check_management, denied, find, me};
 
 /// See the module's documentation.
 pub fn run(

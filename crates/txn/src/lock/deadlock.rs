@@ -40,8 +40,9 @@ use base::{Error, Oid, err};
 use sched::{MutexGuard, TaskRef};
 
 use super::manager::Partition;
-use super::{LockManager, LockOwner, LockTag, WaitInfo};
+use super::{LockManager, LockOwner, LockTag};
 use crate::commit_log::XidState;
+use crate::lock::wait_info::WaitInfo;
 use crate::manager::Core;
 use crate::registry::NOBODY;
 

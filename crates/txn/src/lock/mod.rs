@@ -35,6 +35,7 @@ mod rows;
 mod table;
 mod view;
 mod wait;
+pub(crate) mod wait_info;
 
 #[cfg(test)]
 mod tests;
@@ -46,7 +47,6 @@ pub(crate) use local::Local;
 pub use manager::{LockLog, LockManager};
 pub use owner::LockOwner;
 pub use view::LockRow;
-pub(crate) use wait::WaitInfo;
 
 /// Table-level lock modes, weakest first; the numbers are PostgreSQL's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -12,16 +12,7 @@ use sched::{LongWait, Waiting, Wake};
 use super::deadlock::Verdict;
 use super::{LockManager, LockMode, LockOwner, LockTag, LockWait};
 use crate::commit_log::XidState;
-
-/// What a session waits for, in its slot of the registry.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WaitInfo {
-    pub(super) tag: LockTag,
-    pub(super) mode: LockMode,
-    pub(super) since: SystemTime,
-    /// No two waits have the same.
-    pub(super) serial: u64,
-}
+use crate::lock::wait_info::WaitInfo;
 
 #[cold]
 fn panicked() -> Error {

@@ -1,0 +1,52 @@
+//! Stored texts that follow when an object gets another name or place.
+
+use base::Result;
+use catalog::{Object, Snapshot};
+use exec::context::ExecContext;
+use exec::spi::with_context;
+use txn::LockMode;
+
+use crate::function_body::{renamed_bodies, store_bodies, with_body_over};
+use crate::lock;
+use crate::view::users;
+
+/// After a change of names: views, policies, rules and standard bodies that use one of the objects get their text under the new names.
+/// `changed` is the object with the new name.
+///
+/// # Errors
+/// Those of the catalog.
+pub fn follow(cx: &mut ExecContext<'_>, ids: &[u32], changed: Object) -> Result<()> {
+    let old = cx.catalog_tx.view();
+    let affected = users(&old, ids);
+    let bodies = with_body_over(&old, ids);
+    if affected.is_empty()
+        && bodies.is_empty()
+        && old.tables().all(|t| t.policies.is_empty() && t.rules.is_empty())
+    {
+        return cx.catalog_tx.put(cx.tx, changed);
+    }
+    let mut naming = Snapshot::clone(&old);
+    naming.put(changed.clone());
+    let mut texts = Vec::with_capacity(affected.len());
+    for view in affected {
+        lock(cx, view, LockMode::AccessExclusive)?;
+        let Some(table) = old.table(view) else { continue };
+        texts
+            .push((view, with_context(cx, |context| sql::view::renamed(context, table, &naming))?));
+    }
+    let policies = super::policy::renamed(cx, ids, &naming)?;
+    let rules = super::rule::renamed(cx, ids, &naming)?;
+    let bodies = renamed_bodies(cx, bodies, &naming)?;
+    cx.catalog_tx.put(cx.tx, changed)?;
+    store_bodies(cx, bodies)?;
+    super::policy::store_renamed(cx, policies)?;
+    super::rule::store_renamed(cx, rules)?;
+    for (view, sql) in texts {
+        let mut table = super::refresh(cx, view)?;
+        if let Some(query) = &mut table.query {
+            query.sql = sql;
+        }
+        cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))?;
+    }
+    Ok(())
+}
