@@ -6,7 +6,7 @@ DATA ?= ./data
 # Release builds are laid out by a profile that the repository keeps (docs/decisions/0010).
 RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch -Clink-arg=-Wl,-z,keep-text-section-prefix" cargo
 
-.PHONY: run test docs-test clients diff regress compatibility sqlsmith bench bench-plpgsql bench-partitions bench-snapshot bench-oltp bench-bulk bench-tpcc profile bench-watch bench-sessions bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
+.PHONY: run test docs-test clients diff regress compatibility sqlsmith bench bench-plpgsql bench-partitions bench-snapshot bench-oltp bench-bulk bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
 
 # Root must say that root is meant.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -123,6 +123,13 @@ bench-sessions:
 	@scripts/need build clients
 	$(RELEASE) build --release --quiet -p threadgres
 	target/release/threadgres lab sessions -o bench/results/sessions.md $(SESSIONS)
+
+# For how long statements that work on much hold their worker, and the worst SELECT 1 beside 50 sessions that run each
+# for BYSTANDER_SECONDS (0: no crowd). One of them: make bench-bystander BYSTANDER=json_agg
+BYSTANDER_SECONDS ?= 2
+bench-bystander:
+	@scripts/need build clients
+	BYSTANDER=$(BYSTANDER) BYSTANDER_SECONDS=$(BYSTANDER_SECONDS) $(RELEASE) test --release --quiet -p threadgres --test bystander -- --ignored --nocapture
 
 # The laboratory, all of it, in under ten minutes on two cores: loads on PostgreSQL 15 and Threadgres,
 # fits, locks, simulator, and the report, which a test opens in a browser.

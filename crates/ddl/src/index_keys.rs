@@ -132,10 +132,13 @@ impl Keys {
 
     fn sort(&mut self) {
         match self {
-            Keys::Packed(_, all) => all.sort_unstable(),
+            Keys::Packed(_, all) => all.sort_unstable_by(sched::unhurried(Ord::cmp)),
             Keys::Long(bytes, entries) => {
                 let key = |e: &(usize, u32, Place)| &bytes[e.0..e.0 + e.1 as usize];
-                entries.sort_unstable_by(|a, b| key(a).cmp(key(b)).then(a.2.cmp(&b.2)));
+                type Entry = (usize, u32, Place);
+                entries.sort_unstable_by(sched::unhurried(|a: &Entry, b: &Entry| {
+                    key(a).cmp(key(b)).then(a.2.cmp(&b.2))
+                }));
             }
         }
     }

@@ -351,7 +351,7 @@ fn any_of<'b>(
     }
     let mut result = vec![Some(false); batch.rows];
     for item in &array.items {
-        sched::check_interrupts()?;
+        sched::check_interrupts_now()?;
         let Some(found) = body(left.operand(), Operand::Value(item), batch.rows)? else {
             return Ok(None);
         };

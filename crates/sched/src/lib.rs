@@ -89,8 +89,8 @@ pub use {
     stack::{check_stack, on_native_stack, stack_bytes, with_stack},
     task::{
         Interrupt, PriorityClass, Task, TaskRef, Wake, at_work, background_tasks, check_interrupts,
-        current, io_wait, next_pid, park, park_uninterruptible, spawn_task, spawn_thread, timed,
-        used, with_current, yield_now,
+        check_interrupts_now, current, give_way, io_wait, next_pid, park, park_uninterruptible,
+        spawn_task, spawn_thread, timed, unhurried, used, with_current, yield_now,
     },
     worker::{
         Acceptor, Lines, Readiness, Source, Workers, leave, uses, wait_readable,

@@ -24,6 +24,8 @@ pub(crate) struct Local {
     pub countdown: Cell<u32>,
     /// When the running coroutine's slice ends; 0: not begun to count.
     pub slice_end: Cell<u64>,
+    /// The thread's processor time when the running turn began; 0: it isn't measured.
+    pub turn_began: Cell<u64>,
     /// The running coroutine's way out; null on a plain stack.
     pub yielder: Cell<*const Yielder>,
     /// The lowest usable address of the running stack; 0: not known yet.
@@ -55,6 +57,7 @@ thread_local! {
             task: Cell::new(ptr::null()),
             countdown: Cell::new(CHECKS_BETWEEN_CLOCKS),
             slice_end: Cell::new(0),
+            turn_began: Cell::new(0),
             yielder: Cell::new(ptr::null()),
             stack_limit: Cell::new(0),
             stack_bytes: Cell::new(0),

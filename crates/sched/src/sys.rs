@@ -52,6 +52,14 @@ pub fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// Processor time of this thread, in nanoseconds.
+pub fn thread_cpu_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes a timespec into one of ours. It fails for unknown clocks only.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
 /// Wakes one sleeper of [`futex_wait`].
 pub fn futex_wake(word: &AtomicU32) {
     // SAFETY: the kernel only uses the address.

@@ -49,6 +49,8 @@ pub struct Task {
     waited_ns: AtomicU64,
     /// Its number to users; 0: it has none.
     pid: AtomicI32,
+    /// See [`observe::turns`].
+    pub(crate) longest_turn: AtomicU64,
     /// The statement that it runs: its query identifier; 0: none.
     statement: AtomicU64,
     /// What it has used: see [`used`].
@@ -174,6 +176,7 @@ impl Task {
             waits: AtomicU64::new(0),
             waited_ns: AtomicU64::new(0),
             pid: AtomicI32::new(0),
+            longest_turn: AtomicU64::new(0),
             statement: AtomicU64::new(0),
             usage: [const { AtomicU64::new(0) }; USES],
             used: AtomicU32::new(0),
@@ -837,6 +840,36 @@ pub fn check_interrupts() -> Result<()> {
         return Ok(());
     }
     check_interrupts_slow(local)
+}
+
+/// As [`check_interrupts`], with a look at the clock: for loops of which each round takes some microseconds.
+///
+/// # Errors
+/// See [`Interrupt`].
+pub fn check_interrupts_now() -> Result<()> {
+    let local = local();
+    local.countdown.set(0);
+    check_interrupts_slow(local)
+}
+
+/// Yields the worker when the time slice is used up and others are ready, where an interrupt can't be raised: it
+/// waits for the next [`check_interrupts`]. For loops of which each round takes some microseconds.
+pub fn give_way() {
+    worker::slice_check(local());
+}
+
+/// A comparison for sorting many: others get their turns meanwhile.
+pub fn unhurried<T>(
+    mut compare: impl FnMut(&T, &T) -> std::cmp::Ordering,
+) -> impl FnMut(&T, &T) -> std::cmp::Ordering {
+    let mut compared = 0u32;
+    move |a, b| {
+        compared = compared.wrapping_add(1);
+        if compared & 0x3ff == 0 {
+            give_way();
+        }
+        compare(a, b)
+    }
 }
 
 #[cold]

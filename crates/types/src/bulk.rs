@@ -39,7 +39,7 @@ impl Pace {
     #[inline]
     pub fn step(&mut self) -> Result<()> {
         self.0 = self.0.wrapping_add(1);
-        if self.0 & 63 == 0 { sched::check_interrupts() } else { Ok(()) }
+        if self.0 == 0 { sched::check_interrupts_now() } else { Ok(()) }
     }
 }
 
@@ -51,13 +51,28 @@ pub fn pieces(mut text: &str) -> impl Iterator<Item = Result<&str>> {
         }
         let (piece, rest) = text.split_at(text.floor_char_boundary(PIECE_BYTES));
         text = rest;
-        Some(sched::check_interrupts().map(|()| piece))
+        Some(sched::check_interrupts_now().map(|()| piece))
+    })
+}
+
+/// A text in pieces of [`PIECE_BYTES`], each of which lets others in; for what raises no errors.
+pub fn unhurried(mut text: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        if text.is_empty() {
+            return None;
+        }
+        if text.len() > PIECE_BYTES {
+            sched::give_way();
+        }
+        let (piece, rest) = text.split_at(text.floor_char_boundary(PIECE_BYTES));
+        text = rest;
+        Some(piece)
     })
 }
 
 /// Bytes in pieces of [`PIECE_BYTES`], with a look for interrupts before each.
 pub fn byte_pieces(bytes: &[u8]) -> impl Iterator<Item = Result<&[u8]>> {
-    bytes.chunks(PIECE_BYTES).map(|piece| sched::check_interrupts().map(|()| piece))
+    bytes.chunks(PIECE_BYTES).map(|piece| sched::check_interrupts_now().map(|()| piece))
 }
 
 /// The text that `f` makes of one, piece by piece.
@@ -170,7 +185,7 @@ pub fn filled(value: &Datum, count: usize) -> Result<Vec<Datum>> {
     ask(count.saturating_mul(size_of::<Datum>()))?;
     let mut items = Vec::with_capacity(count);
     while items.len() < count {
-        sched::check_interrupts()?;
+        sched::check_interrupts_now()?;
         items.resize((items.len() + PIECE_VALUES).min(count), value.clone());
     }
     Ok(items)
@@ -183,7 +198,7 @@ pub fn filled(value: &Datum, count: usize) -> Result<Vec<Datum>> {
 pub fn push_values<T: Clone>(out: &mut Vec<T>, values: &[T]) -> Result<()> {
     ask(size_of_val(values))?;
     for piece in values.chunks(PIECE_VALUES) {
-        sched::check_interrupts()?;
+        sched::check_interrupts_now()?;
         out.extend_from_slice(piece);
     }
     Ok(())

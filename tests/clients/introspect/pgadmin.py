@@ -117,7 +117,8 @@ def main():
             continue
         try:
             found = c.execute(text.replace("%%", "%"))
-            rows = found.fetchall()
+            # The language that only this server has.
+            rows = [row for row in found.fetchall() if "javascript" not in row]
         except psycopg.errors.SyntaxError:  # needs what isn't given
             print(short, "syntax")
             continue

@@ -68,6 +68,7 @@ impl BTree {
         builder.open_level(0)?;
         let mut key = Vec::new();
         while let Some(row) = next(&mut key)? {
+            sched::check_interrupts()?;
             check_key(&key)?;
             builder.add(0, &key, row.to_bytes(), 0)?;
         }

@@ -1,6 +1,7 @@
 //! The text format: a line a row, fields between delimiters, backslash escapes.
 
 use base::{Result, err};
+use types::bulk::PIECE_BYTES;
 
 use super::input::Input;
 use crate::context::SessionHooks;
@@ -145,18 +146,26 @@ fn unescape(raw: &[u8]) -> Vec<u8> {
 
 /// Appends a value's text with escapes.
 pub fn escape(text: &[u8], delimiter: u8, out: &mut Vec<u8>) {
-    for byte in text {
-        match byte {
-            8 => out.extend_from_slice(b"\\b"),
-            12 => out.extend_from_slice(b"\\f"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            11 => out.extend_from_slice(b"\\v"),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            byte if *byte == delimiter => out.extend_from_slice(&[b'\\', *byte]),
-            byte => out.push(*byte),
+    let special = |byte: &u8| matches!(byte, 8..=13 | b'\\') || *byte == delimiter;
+    for piece in text.chunks(PIECE_BYTES) {
+        if text.len() > PIECE_BYTES {
+            sched::give_way();
         }
+        let mut rest = piece;
+        while let Some(at) = rest.iter().position(special) {
+            out.extend_from_slice(&rest[..at]);
+            match rest[at] {
+                8 => out.extend_from_slice(b"\\b"),
+                12 => out.extend_from_slice(b"\\f"),
+                b'\n' => out.extend_from_slice(b"\\n"),
+                b'\r' => out.extend_from_slice(b"\\r"),
+                b'\t' => out.extend_from_slice(b"\\t"),
+                11 => out.extend_from_slice(b"\\v"),
+                byte => out.extend_from_slice(&[b'\\', byte]),
+            }
+            rest = &rest[at + 1..];
+        }
+        out.extend_from_slice(rest);
     }
 }
 

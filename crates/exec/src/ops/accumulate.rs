@@ -235,7 +235,7 @@ impl AggState {
             },
             AggState::HeldArguments(kept) => {
                 let rows = &mut kept.rows;
-                rows.sort_by(|a, b| a.0.cmp(&b.0));
+                rows.sort_by(sched::unhurried(|a: &(Vec<u8>, _), b: &(Vec<u8>, _)| a.0.cmp(&b.0)));
                 if let Some(steps) = own_aggregate::steps(call) {
                     let mut state = OwnState::new(steps);
                     rows.iter().try_for_each(|(_, v)| state.add_values(steps, v, run))?;

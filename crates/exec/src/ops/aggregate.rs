@@ -104,7 +104,7 @@ impl Aggregate {
         }
         let mut key = Vec::with_capacity(groups.len());
         loop {
-            sched::check_interrupts()?;
+            sched::check_interrupts_now()?;
             let batch = match &mut self.reader {
                 Some(reader) => reader.next()?,
                 None => self.input.next(input, run)?,
@@ -310,7 +310,7 @@ impl Aggregate {
                 self.loaded = true;
                 break;
             };
-            sched::check_interrupts()?;
+            sched::check_interrupts_now()?;
             for row in 0..batch.rows {
                 let row = Row::Batch(&batch, row);
                 let key = eval::eval_all(groups, row, run)?;

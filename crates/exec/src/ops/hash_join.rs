@@ -312,7 +312,7 @@ impl HashJoin {
         let mut built = Built::new(&right_types, keys);
         let mut aside: Option<Partitions> = None;
         while let Some(batch) = self.right.next(right, run)? {
-            sched::check_interrupts()?;
+            sched::check_interrupts_now()?;
             match &mut aside {
                 Some(aside) => put_aside(aside, &batch, &right_types, keys, Side::Right, run)?,
                 None => built.add(&batch, keys, run)?,
@@ -342,7 +342,7 @@ impl HashJoin {
         let left_types = types(left, run.prepared);
         let mut aside = Partitions::new(&left_types, 0, run)?;
         while let Some(batch) = self.left.next(left, run)? {
-            sched::check_interrupts()?;
+            sched::check_interrupts_now()?;
             put_aside(&mut aside, &batch, &left_types, keys, Side::Left, run)?;
         }
         self.files = aside.finish()?.into_iter().zip(right_files).collect();
@@ -361,7 +361,7 @@ impl HashJoin {
         let mut built = Built::new(&right_types, keys);
         let mut reader = Reader::new(right_file, &right_types)?;
         while let Some(batch) = reader.next()? {
-            sched::check_interrupts()?;
+            sched::check_interrupts_now()?;
             built.add(&batch, keys, run)?;
         }
         built.finish(*kind);
@@ -555,7 +555,7 @@ impl Operator for HashJoin {
                 return Ok(None);
             };
             while !self.left_done {
-                sched::check_interrupts()?;
+                sched::check_interrupts_now()?;
                 self.postponed.raise()?;
                 let mut pending = match self.pending.take() {
                     Some(pending) => pending,

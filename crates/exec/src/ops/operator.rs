@@ -81,7 +81,7 @@ pub fn types(plan: &Plan, prepared: &Prepared) -> Vec<Oid> {
 pub fn collect(input: &mut dyn Operator, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Vec<Batch>> {
     let mut all = Vec::new();
     while let Some(batch) = input.next(plan, run)? {
-        sched::check_interrupts()?;
+        sched::check_interrupts_now()?;
         if batch.rows > 0 {
             all.push(batch);
         }

@@ -67,7 +67,7 @@ impl OrderedSetState {
     /// # Errors
     /// `22003` for a fraction outside of 0 to 1.
     pub fn finish(&mut self, call: &AggCall) -> Result<Datum> {
-        self.rows.sort_by(|a, b| a.0.cmp(&b.0));
+        self.rows.sort_by(sched::unhurried(|a: &(Vec<u8>, _), b: &(Vec<u8>, _)| a.0.cmp(&b.0)));
         if is_hypothetical(call) {
             return Ok(self.standing(call.aggregate.name));
         }

@@ -128,7 +128,7 @@ impl Sorter {
     pub(super) fn spill(&mut self, types: &[Oid], storage: &Storage) -> Result<()> {
         self.spilled += self.held + self.bytes.len();
         let mut entries = std::mem::take(&mut self.entries);
-        entries.sort_unstable_by(|a, b| self.compare(a, b));
+        self.arrange(&mut entries);
         let mut run = RunWriter::new(storage, types)?;
         for entry in &entries {
             sched::check_interrupts()?;
@@ -142,10 +142,15 @@ impl Sorter {
         Ok(())
     }
 
+    /// Sorts; others get their turns meanwhile.
+    fn arrange(&self, entries: &mut [Entry]) {
+        entries.sort_unstable_by(sched::unhurried(|a: &Entry, b: &Entry| self.compare(a, b)));
+    }
+
     /// The row numbers in order.
     fn order(&mut self) -> Vec<u32> {
         let mut entries = std::mem::take(&mut self.entries);
-        entries.sort_unstable_by(|a, b| self.compare(a, b));
+        self.arrange(&mut entries);
         entries.iter().map(|e| e.row).collect()
     }
 
@@ -197,7 +202,7 @@ impl Sort {
         let mut most = 0;
         let mut all = 0;
         while let Some(batch) = self.input.next(input, run)? {
-            sched::check_interrupts()?;
+            sched::check_interrupts_now()?;
             sorter.add(&batch, keys, run)?;
             (all, most) = (all + batch.rows as u64, sorter.memory().max(most));
             if let Some(bound) = self.bound.filter(|b| *b <= TOP_MAX) {

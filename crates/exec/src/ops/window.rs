@@ -102,7 +102,7 @@ impl Window {
         let mut out = rows::empty(&types(input, run.prepared));
         let mut key: Option<Vec<Datum>> = None;
         loop {
-            sched::check_interrupts()?;
+            sched::check_interrupts_now()?;
             let (batch, first) = match self.pending.take() {
                 Some(pending) => pending,
                 None if self.ended => break,
@@ -587,7 +587,7 @@ fn of_frame(
 
 /// Looks for interrupts at every thousandth row or so.
 fn now_and_then(row: usize) -> Result<()> {
-    if row.is_multiple_of(1024) { sched::check_interrupts() } else { Ok(()) }
+    if row.is_multiple_of(1024) { sched::check_interrupts_now() } else { Ok(()) }
 }
 
 /// An aggregate over each row's frame.

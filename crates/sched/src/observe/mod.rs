@@ -34,6 +34,7 @@ pub mod progress;
 mod tasks;
 mod thread;
 mod trace;
+pub mod turns;
 mod under_way;
 
 use std::sync::atomic::{AtomicPtr, Ordering};

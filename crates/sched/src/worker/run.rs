@@ -19,6 +19,7 @@ use crate::blocking;
 use crate::clock::{NEVER, now_ns, shared_ns};
 use crate::coroutine::{Coro, Step};
 use crate::local::{CHECKS_BETWEEN_CLOCKS, Local, local};
+use crate::observe::turns;
 use crate::sys;
 
 /// Events taken by one epoll_wait.
@@ -442,7 +443,9 @@ impl Worker {
         local.countdown.set(CHECKS_BETWEEN_CLOCKS);
         local.stack_limit.set(coro.stack_limit);
         local.stack_bytes.set(0);
+        turns::begin(local);
         let step = coro.resume(Some(conn));
+        turns::end(local);
         local.stack_limit.set(0);
         local.stack_bytes.set(0);
         local.yielder.set(std::ptr::null());
@@ -621,6 +624,7 @@ pub(crate) fn slice_check(local: &Local) {
     if let Some(worker) = local.worker().filter(|_| local.current().latches_held() <= 0) {
         worker.post();
     }
+    turns::end(local);
     let now = now_ns();
     let end = local.slice_end.get();
     let over = end != 0 && now >= end;

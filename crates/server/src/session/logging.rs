@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use base::settings::{live_int, setting};
 use sql::passwords::without_passwords;
 use sql::plan::Node;
 use sql::{Prepared, Statement, Utility};
@@ -66,6 +67,20 @@ impl SessionState {
             false => format!("duration: {ms:.3} ms  {how}: {}", without_passwords(text)),
         };
         log::session(self.entry.pid, &line, None);
+    }
+
+    /// Logs a query string that held its worker for long, if that is wanted.
+    pub(super) fn log_turn(&self, text: &[u8]) {
+        let least = live_int(setting::LOG_WORKER_SLICE);
+        if least < 0 {
+            return;
+        }
+        let ms = sched::observe::turns::take_longest() as f64 / 1e6;
+        if ms >= least as f64 {
+            let text = String::from_utf8_lossy(text);
+            let line = format!("slice: {ms:.3} ms  statement: {}", without_passwords(&text));
+            log::session(self.entry.pid, &line, None);
+        }
     }
 
     fn parameters_detail(&self, prepared: &Prepared, params: &[Datum]) -> Option<String> {

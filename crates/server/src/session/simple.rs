@@ -16,6 +16,7 @@ impl SessionState {
     pub(super) fn simple_query(&mut self, text: &[u8], rest: &[u8]) -> Result<()> {
         self.prologue();
         let result = self.guarded(|s| s.run_string(utf8(text)?, rest));
+        self.log_turn(text);
         if let Err(error) = result {
             self.failed(error, std::str::from_utf8(text).ok())?;
         }

@@ -46,7 +46,10 @@ fn word(b: &[u8]) -> u32 {
 fn hash_bytes(bytes: &[u8], seed: u64) -> (u32, u32) {
     let mut s = begin(bytes.len(), seed);
     let mut chunks = bytes.chunks_exact(12);
-    for chunk in &mut chunks {
+    for (n, chunk) in (&mut chunks).enumerate() {
+        if n & 0xfff == 0xfff {
+            sched::give_way();
+        }
         for (x, part) in s.iter_mut().zip(chunk.chunks(4)) {
             *x = x.wrapping_add(word(part));
         }

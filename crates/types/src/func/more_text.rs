@@ -6,7 +6,7 @@ use sha2::Digest;
 use unicode_normalization::UnicodeNormalization;
 
 use super::{NamedBody, S};
-use crate::bulk;
+use crate::bulk::{self, Pace};
 use crate::datum::Datum;
 use crate::oids;
 
@@ -20,15 +20,23 @@ fn digest<D: Digest>(bytes: &[u8]) -> Result<Datum> {
 }
 
 fn normalized(text: &str, form: &str) -> Result<String> {
-    Ok(match form.to_ascii_uppercase().as_str() {
-        "NFC" => text.nfc().collect(),
-        "NFD" => text.nfd().collect(),
-        "NFKC" => text.nfkc().collect(),
-        "NFKD" => text.nfkd().collect(),
-        _ => {
-            return Err(err!(INVALID_PARAMETER_VALUE, "invalid normalization form: {form}"));
-        }
-    })
+    match form.to_ascii_uppercase().as_str() {
+        "NFC" => at_leisure(text.nfc()),
+        "NFD" => at_leisure(text.nfd()),
+        "NFKC" => at_leisure(text.nfkc()),
+        "NFKD" => at_leisure(text.nfkd()),
+        _ => Err(err!(INVALID_PARAMETER_VALUE, "invalid normalization form: {form}")),
+    }
+}
+
+/// A text of characters, of which there may be many.
+fn at_leisure(chars: impl Iterator<Item = char>) -> Result<String> {
+    let (mut out, mut pace) = (String::new(), Pace::default());
+    for c in chars {
+        pace.step()?;
+        out.push(c);
+    }
+    Ok(out)
 }
 
 /// `unistr`: `\XXXX`, `\+XXXXXX`, `\uXXXX`, `\UXXXXXXXX`, `\\`.
@@ -40,8 +48,9 @@ fn unistr(text: &str) -> Result<String> {
     let pair = || err!(SYNTAX_ERROR, "invalid Unicode surrogate pair");
     let mut out = String::with_capacity(text.len());
     let mut high: Option<u32> = None;
-    let mut rest = text;
+    let (mut rest, mut pace) = (text, Pace::default());
     while let Some(c) = rest.chars().next() {
+        pace.step()?;
         if c != '\\' || rest.starts_with("\\\\") {
             if high.is_some() {
                 return Err(pair());

@@ -11,13 +11,26 @@ use crate::order::trim_bpchar;
 /// `a || b`.
 fn concat(a: &str, b: &str) -> Datum {
     let mut out = Text::with_capacity(a.len() + b.len());
-    out.push_str(a);
-    out.push_str(b);
+    bulk::unhurried(a).chain(bulk::unhurried(b)).for_each(|piece| out.push_str(piece));
     Datum::Text(out)
 }
 
 pub(crate) fn char_count(s: &str) -> usize {
-    if s.is_ascii() { s.len() } else { s.chars().count() }
+    let count = |s: &str| if s.is_ascii() { s.len() } else { s.chars().count() };
+    bulk::unhurried(s).map(count).sum()
+}
+
+/// Where a character begins, by its number from 0; the end when there are no more than that.
+fn byte_of(s: &str, mut number: usize) -> usize {
+    let mut before = 0;
+    for piece in bulk::unhurried(s) {
+        let chars = char_count(piece);
+        if number < chars {
+            return before + piece.char_indices().nth(number).map_or(0, |(at, _)| at);
+        }
+        (number, before) = (number - chars, before + piece.len());
+    }
+    before
 }
 
 fn length(n: usize) -> Result<Datum> {
@@ -34,13 +47,12 @@ fn substring_range(s: &str, start: i64, count: Option<i64>) -> Result<std::ops::
         Some(n) => start + n,
     };
     let (from, to) = ((start.max(1) - 1) as usize, (end.max(1) - 1) as usize);
-    if s.is_ascii() {
-        let from = from.min(s.len());
-        return Ok(from..to.clamp(from, s.len()));
-    }
-    let at = |n: usize| s.char_indices().nth(n).map_or(s.len(), |(i, _)| i);
-    let from_byte = at(from);
-    Ok(from_byte..if to <= from { from_byte } else { at(to) })
+    let from_byte = byte_of(s, from);
+    Ok(from_byte..if to <= from {
+        from_byte
+    } else {
+        from_byte + byte_of(&s[from_byte..], to - from)
+    })
 }
 
 /// Text of an argument of any type.
@@ -80,8 +92,27 @@ fn pad(s: &str, len: i32, fill: &str, left: bool) -> Result<Datum> {
 /// Cuts characters of a set off one or both ends.
 fn trim<'a>(s: &'a str, set: &str, left: bool, right: bool) -> &'a str {
     let in_set = |c: char| set.contains(c);
-    let s = if left { s.trim_start_matches(in_set) } else { s };
-    if right { s.trim_end_matches(in_set) } else { s }
+    let mut s = s;
+    while left && !s.is_empty() {
+        let (piece, rest) = s.split_at(s.floor_char_boundary(bulk::PIECE_BYTES));
+        let kept = piece.trim_start_matches(in_set);
+        if !kept.is_empty() || rest.is_empty() {
+            s = &s[piece.len() - kept.len()..];
+            break;
+        }
+        sched::give_way();
+        s = rest;
+    }
+    while right && !s.is_empty() {
+        let from = s.ceil_char_boundary(s.len().saturating_sub(bulk::PIECE_BYTES));
+        let kept = s[from..].trim_end_matches(in_set).len();
+        s = &s[..from + kept];
+        if kept > 0 || from == 0 {
+            break;
+        }
+        sched::give_way();
+    }
+    s
 }
 
 fn trim_bytes(b: &[u8], set: &[u8], left: bool, right: bool) -> Datum {
@@ -93,7 +124,24 @@ fn trim_bytes(b: &[u8], set: &[u8], left: bool, right: bool) -> Datum {
 
 /// Position of a part, in characters from 1; 0 when it isn't there.
 fn position(s: &str, part: &str) -> i32 {
-    s.find(part).map_or(0, |at| char_count(&s[..at]) as i32 + 1)
+    find(s, part).map_or(0, |at| char_count(&s[..at]) as i32 + 1)
+}
+
+/// Where a part begins, in bytes; a long text is searched piece by piece.
+fn find(s: &str, part: &str) -> Option<usize> {
+    if s.len() <= bulk::PIECE_BYTES || part.len() > bulk::PIECE_BYTES {
+        return s.find(part);
+    }
+    let mut from = 0;
+    while from < s.len() {
+        let to = s.ceil_char_boundary(from + bulk::PIECE_BYTES + part.len());
+        if let Some(at) = s[from..to].find(part) {
+            return Some(from + at);
+        }
+        sched::give_way();
+        from = s.ceil_char_boundary(from + bulk::PIECE_BYTES);
+    }
+    None
 }
 
 /// One character for one, as C's `towupper`: those that would become several stay.
@@ -140,7 +188,7 @@ fn reversed(s: &str) -> Result<Datum> {
     let mut out = Text::with_capacity(s.len());
     let mut rest = s;
     while !rest.is_empty() {
-        sched::check_interrupts()?;
+        sched::check_interrupts_now()?;
         let at = rest.ceil_char_boundary(rest.len().saturating_sub(bulk::PIECE_BYTES));
         let (head, piece) =
             rest.split_at(at.min(rest.char_indices().next_back().map_or(0, |c| c.0)));
@@ -258,7 +306,11 @@ fn overlay(s: &str, new: &str, start: i32, count: i32) -> Result<Datum> {
     let rest = start.checked_add(count).ok_or_else(|| super::int::out_of_range("integer"))?;
     let head = &s[substring_range(s, 1, Some(i64::from(start) - 1))?];
     let tail = &s[substring_range(s, i64::from(rest), None)?];
-    Ok(Datum::from([head, new, tail].concat()))
+    let mut out = Text::with_capacity(head.len() + new.len() + tail.len());
+    for part in [head, new, tail] {
+        bulk::pieces(part).try_for_each(|piece| piece.map(|p| out.push_str(p)))?;
+    }
+    Ok(Datum::Text(out))
 }
 
 fn overlay_bytes(b: &[u8], new: &[u8], start: i32, count: i32) -> Result<Datum> {
@@ -314,13 +366,13 @@ fn chr(code: i32) -> Result<Datum> {
 fn left(s: &str, n: i32) -> &str {
     let keep =
         if n >= 0 { n as usize } else { char_count(s).saturating_sub(n.unsigned_abs() as usize) };
-    &s[..s.char_indices().nth(keep).map_or(s.len(), |(i, _)| i)]
+    &s[..byte_of(s, keep)]
 }
 
 fn right(s: &str, n: i32) -> &str {
     let chars = char_count(s);
     let skip = if n >= 0 { chars.saturating_sub(n as usize) } else { n.unsigned_abs() as usize };
-    &s[s.char_indices().nth(skip).map_or(s.len(), |(i, _)| i)..]
+    &s[byte_of(s, skip)..]
 }
 
 fn concat_all(args: &[Datum], separator: &str, cx: &io::FormatContext) -> Result<Datum> {

@@ -5,6 +5,9 @@ use base::{Result, err};
 use crate::datum::Bits;
 use crate::oids;
 
+/// Bits after which others get their turn.
+const STEP: u32 = 1 << 14;
+
 impl Bits {
     /// `len` bits, all 0.
     pub fn zeros(len: u32) -> Bits {
@@ -23,6 +26,9 @@ impl Bits {
                 out.bytes[last] |= 0x80 >> (out.len % 8);
             }
             out.len += 1;
+            if out.len & (STEP - 1) == 0 {
+                sched::give_way();
+            }
         }
         out
     }
@@ -104,7 +110,13 @@ pub(crate) fn fit(ty: base::Oid, typmod: i32, bits: &Bits, explicit: bool) -> Re
 
 /// Appends `101`.
 pub(super) fn write(bits: &Bits, out: &mut Vec<u8>) {
-    out.extend(bits.iter().map(|b| if b { b'1' } else { b'0' }));
+    for from in (0..bits.len).step_by(STEP as usize) {
+        if from > 0 {
+            sched::give_way();
+        }
+        let to = bits.len.min(from + STEP);
+        out.extend((from..to).map(|i| if bits.get(i) { b'1' } else { b'0' }));
+    }
 }
 
 /// Appends the binary form: length in bits, bytes.

@@ -3,6 +3,7 @@
 use base::{Result, err};
 
 use super::{invalid_syntax, write_unsigned};
+use crate::bulk::{PIECE_BYTES, Pace};
 
 fn nibble(b: u8) -> Option<u8> {
     (b as char).to_digit(16).map(|v| v as u8)
@@ -27,7 +28,9 @@ pub(crate) fn parse_hex(hex: &str) -> Result<Vec<u8>> {
     };
     let bytes = hex.as_bytes();
     let (mut out, mut i) = (Vec::with_capacity(bytes.len() / 2), 0);
+    let mut pace = Pace::default();
     while i < bytes.len() {
+        pace.step()?;
         if matches!(bytes[i], b' ' | b'\n' | b'\t' | b'\r') {
             i += 1;
             continue;
@@ -50,10 +53,15 @@ pub(crate) fn parse_escaped(text: &str) -> Result<Vec<u8>> {
         |b: Option<&u8>, most: u8| b.filter(|b| (b'0'..=most).contains(*b)).map(|b| b - b'0');
     let bytes = text.as_bytes();
     let (mut out, mut i) = (Vec::with_capacity(bytes.len()), 0);
+    let mut pace = Pace::default();
     while i < bytes.len() {
+        pace.step()?;
         if bytes[i] != b'\\' {
-            out.push(bytes[i]);
-            i += 1;
+            // All that stands for itself.
+            let rest = &bytes[i..bytes.len().min(i + PIECE_BYTES)];
+            let plain = rest.iter().position(|b| *b == b'\\').unwrap_or(rest.len());
+            out.extend_from_slice(&rest[..plain]);
+            i += plain;
         } else if bytes.get(i + 1) == Some(&b'\\') {
             out.push(b'\\');
             i += 2;
@@ -79,9 +87,14 @@ pub(crate) fn parse_escaped(text: &str) -> Result<Vec<u8>> {
 pub(crate) fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.reserve(bytes.len() * 2);
-    for b in bytes {
-        out.push(DIGITS[usize::from(b >> 4)]);
-        out.push(DIGITS[usize::from(b & 15)]);
+    for piece in bytes.chunks(PIECE_BYTES) {
+        if bytes.len() > PIECE_BYTES {
+            sched::give_way();
+        }
+        for b in piece {
+            out.push(DIGITS[usize::from(b >> 4)]);
+            out.push(DIGITS[usize::from(b & 15)]);
+        }
     }
 }
 

@@ -67,7 +67,8 @@ impl Json {
 
     /// An object of these members; of members with one key the last counts.
     pub fn object(mut members: Vec<(Text, Json)>) -> Json {
-        members.sort_by(|a, b| key_order(&a.0, &b.0));
+        members
+            .sort_by(sched::unhurried(|a: &(Text, Json), b: &(Text, Json)| key_order(&a.0, &b.0)));
         let mut kept: Vec<(Text, Json)> = Vec::with_capacity(members.len());
         for member in members {
             match kept.last_mut() {
