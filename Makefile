@@ -45,13 +45,15 @@ regress:
 	scripts/regress/table < target/regress.log > docs/reference/regress.md
 
 # Random statements for MINUTES: two thirds of them Debian's sqlsmith over a schema with data, the rest
-# from the grammar of tests/random.rs. Fails on an internal error (XX000) or a crash.
+# from the grammar of tests/random.rs; then random PL/pgSQL programs (170 a minute) beside PostgreSQL.
+# Fails on an internal error (XX000), a crash, or a program that PostgreSQL answers otherwise.
 MINUTES ?= 60
 sqlsmith:
 	@scripts/need build clients sqlsmith
 	cargo build --quiet -p threadgres
 	scripts/sqlsmith target/debug/threadgres $$(($(MINUTES) * 40))
 	RANDOM_SEED=$${RANDOM_SEED:-$$(date +%s%N)} RANDOM_SECONDS=$$(($(MINUTES) * 20)) cargo test -p threadgres --test random -- --nocapture
+	RANDOM_SEED=$${RANDOM_SEED:-$$(date +%s)} RANDOM_PROGRAMS=$$(($(MINUTES) * 170)) cargo test -p threadgres --test random_plpgsql -- --nocapture
 
 # What of PostgreSQL 15 is here and what is missing, into docs/compatibility.md.
 compatibility:

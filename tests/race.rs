@@ -603,7 +603,11 @@ fn no_query_is_slower_than_there() {
     laborious.sort_by(|a, b| (b.work.1 / b.work.0).total_cmp(&(a.work.1 / a.work.0)));
     for r in laborious {
         let (theirs, ours) = r.work;
-        println!("{theirs:>9} rows there, {ours:>9} here  {}  {}", r.race.class, r.race.statements().1);
+        println!(
+            "{theirs:>9} rows there, {ours:>9} here  {}  {}",
+            r.race.class,
+            r.race.statements().1
+        );
     }
     for r in slow {
         let params: Vec<String> = r.race.params.iter().map(|(t, v)| format!("{v}::{t}")).collect();

@@ -71,11 +71,7 @@ fn skipping(cx: &mut ExecContext<'_>, message: String) {
 }
 
 /// Finds and locks what a name stands for.
-fn find(
-    cx: &mut ExecContext<'_>,
-    name: &Name,
-    mode: LockMode,
-) -> Result<Option<Relation>> {
+fn find(cx: &mut ExecContext<'_>, name: &Name, mode: LockMode) -> Result<Option<Relation>> {
     loop {
         let found = |cx: &mut ExecContext<'_>| {
             let view = cx.catalog_tx.view();

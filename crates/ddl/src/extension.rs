@@ -472,12 +472,7 @@ fn update(name: &str, to: Option<&str>, cx: &mut ExecContext<'_>) -> Result<()> 
 }
 
 /// ALTER EXTENSION … ADD and DROP.
-fn member(
-    name: &str,
-    add: bool,
-    object: &MemberObject,
-    cx: &mut ExecContext<'_>,
-) -> Result<()> {
+fn member(name: &str, add: bool, object: &MemberObject, cx: &mut ExecContext<'_>) -> Result<()> {
     let mut extension = open(name, cx)?;
     let view = cx.catalog_tx.view();
     let names = Names { catalog: &view, path: cx.search_path, database: None };

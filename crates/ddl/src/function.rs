@@ -207,8 +207,10 @@ pub fn find(routine: &RoutineRef, cx: &mut ExecContext<'_>) -> Result<Arc<Functi
         let fits = all.filter(|f| match &routine.args {
             None => true,
             Some(args) => {
-                let all: Vec<Oid> = f.args.iter().map(|a| Oid(a.ty)).collect();
-                f.input_types() == *args || f.procedure && all == *args
+                let all = || f.args.iter().map(|a| Oid(a.ty));
+                let standard = routine.all_args.as_ref().filter(|_| f.procedure);
+                f.input_types() == *args
+                    || standard.is_some_and(|args| all().eq(args.iter().copied()))
             }
         });
         fits.cloned().collect::<Vec<_>>()
@@ -223,7 +225,9 @@ pub fn find(routine: &RoutineRef, cx: &mut ExecContext<'_>) -> Result<Arc<Functi
     let kind = routine.kind.to_lowercase();
     let mut all: Vec<Arc<Function>> = schemas.into_iter().flat_map(in_schema).collect();
     if routine.args.is_some() {
-        all.truncate(1);
+        // Those of later schemas are hidden.
+        let first = all.first().map(|f| f.schema);
+        all.retain(|f| Some(f.schema) == first);
     } else if all.len() > 1 && routine.kind != "ROUTINE" {
         all.retain(|f| f.procedure == (routine.kind == "PROCEDURE"));
         if routine.kind == "AGGREGATE" {
@@ -258,8 +262,14 @@ pub fn find(routine: &RoutineRef, cx: &mut ExecContext<'_>) -> Result<Arc<Functi
             let a = if aggregate { "an" } else { "a" };
             Err(err!(UNDEFINED_FUNCTION, "could not find {a} {kind} named \"{name}\""))
         }
-        _ => Err(err!(AMBIGUOUS_FUNCTION, "{kind} name \"{name}\" is not unique")
-            .hint("Specify the argument list to select the function unambiguously.")),
+        _ => {
+            let error = err!(AMBIGUOUS_FUNCTION, "{kind} name \"{name}\" is not unique");
+            Err(match routine.args {
+                Some(_) => error,
+                None => error
+                    .hint(format!("Specify the argument list to select the {kind} unambiguously.")),
+            })
+        }
     }
 }
 

@@ -66,8 +66,18 @@ pub struct SessionRoutines {
     pub private: PrivatePlans,
     /// Calls of programs that are running, outermost first, for those who show where they are.
     pub calls: Vec<CallPlace>,
+    /// Functions that run and are timed (`track_functions`), outermost first.
+    pub(crate) timed: Vec<TimedCall>,
     /// See [`SessionRoutines::kept_by`].
     pub(crate) languages: HashMap<&'static str, Box<dyn Any + Send + Sync>>,
+}
+
+/// A call that is timed.
+#[derive(Default)]
+pub(crate) struct TimedCall {
+    pub function: u32,
+    /// Microseconds in calls that it made.
+    pub inner_us: u64,
 }
 
 /// Where a running program is.

@@ -154,12 +154,9 @@ fn call(
             apply(function, &[a], run)
         }
         [a, b] => {
-            let a = eval(a, row, run)?;
-            if function.strict && a.is_null() {
-                return Ok(Datum::Null);
-            }
-            let b = eval(b, row, run)?;
-            apply(function, &[a, b], run)
+            // A NULL does not spare the other argument its errors.
+            let values = [eval(a, row, run)?, eval(b, row, run)?];
+            apply(function, &values, run)
         }
         [a, b, c] => {
             let values = [eval(a, row, run)?, eval(b, row, run)?, eval(c, row, run)?];

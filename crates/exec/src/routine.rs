@@ -27,7 +27,7 @@ use types::datum::Shape;
 use types::oids::RECORD;
 use types::{Batch, Datum, FunctionRow, Text};
 
-use crate::compiled::{Acting, Compiled, KNOWN_MAX, Known, SessionRoutines};
+use crate::compiled::{Acting, Compiled, KNOWN_MAX, Known, SessionRoutines, TimedCall};
 use crate::context::{ExecContext, Guard, RowSink, Values};
 use crate::eval;
 use crate::language::{CallSignature, Language, Routine, TriggerCall, TriggerResult};
@@ -263,8 +263,43 @@ fn learn(
     Ok(known)
 }
 
-/// Runs a body in the name and under the settings that its function says.
+/// Runs a body in the name and under the settings that its function says, and times it where `track_functions` asks
+/// for that.
 fn in_force<R>(
+    known: &Known,
+    snapshot: txn::Snapshot,
+    cx: &mut ExecContext<'_>,
+    body: impl FnOnce(&mut ExecContext<'_>) -> Result<R>,
+) -> Result<R> {
+    let procedural = !matches!(known.definition.language.as_str(), "sql" | "c" | "internal");
+    let timed = match cx.settings.str(base::settings::setting::TRACK_FUNCTIONS) {
+        "none" => false,
+        "pl" => procedural,
+        _ => true,
+    };
+    if !timed {
+        return as_said(known, snapshot, cx, body);
+    }
+    let function = known.definition.oid;
+    let begun = std::time::Instant::now();
+    let depth = cx.routines.timed.len();
+    let again = cx.routines.timed.iter().any(|call| call.function == function);
+    cx.routines.timed.push(TimedCall { function, inner_us: 0 });
+    let result = as_said(known, snapshot, cx, body);
+    // After an error inside, calls may be left behind.
+    cx.routines.timed.truncate(depth + 1);
+    let inner_us = cx.routines.timed.pop().map_or(0, |call| call.inner_us);
+    let all_us = begun.elapsed().as_micros() as u64;
+    if let Some(outer) = cx.routines.timed.last_mut() {
+        outer.inner_us += all_us;
+    }
+    // A recursive call is part of the outer one's time.
+    let total_us = if again { 0 } else { all_us };
+    cx.tally.called(function, total_us, all_us.saturating_sub(inner_us));
+    result
+}
+
+fn as_said<R>(
     known: &Known,
     snapshot: txn::Snapshot,
     cx: &mut ExecContext<'_>,

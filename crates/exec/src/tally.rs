@@ -74,6 +74,15 @@ impl Tally {
         &mut self.relations[at].1
     }
 
+    /// Notes a call of a user's function: functions have oids of their own among those of relations. The calls
+    /// stand in `scans`, the microseconds of calls in `returned`, those outside of other functions in `fetched`.
+    pub fn called(&mut self, function: u32, total_us: u64, self_us: u64) {
+        let counts = self.of(function);
+        counts.scans += 1;
+        counts.returned += total_us;
+        counts.fetched += self_us;
+    }
+
     /// All counts.
     pub fn iter(&self) -> impl Iterator<Item = &(u32, RelationCounts)> {
         self.relations.iter()

@@ -648,7 +648,7 @@ impl Frame<'_> {
                 }
             }
             Some(into) => {
-                if !is_query || prepared.columns.is_empty() {
+                if !is_query || prepared.columns.is_empty() && prepared.tag != "SELECT" {
                     return Err(err!(
                         SYNTAX_ERROR,
                         "INTO used with a command that cannot return data"
@@ -949,7 +949,8 @@ impl Frame<'_> {
                 .map_err(|e| e.without_position().context(format!("SQL statement \"{whole}\"")))?;
             self.row_count = total;
             if let (Some(into), true) = (into, last) {
-                if prepared.columns.is_empty() {
+                // `SELECT` without columns gives a row all the same.
+                if prepared.columns.is_empty() && prepared.tag != "SELECT" {
                     return Err(err!(
                         SYNTAX_ERROR,
                         "INTO used with a command that cannot return data"

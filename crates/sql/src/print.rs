@@ -393,6 +393,9 @@ impl Printer<'_, '_> {
                 let (left, array) = (self.part(left), self.print(array));
                 self.wrap(format!("{left} {name} {word} ({array})"))
             }
+            Expr::Array { items, .. } if items.is_empty() => {
+                format!("ARRAY[]::{}", self.type_name(expr.ty(), -1))
+            }
             Expr::Array { items, .. } => format!("ARRAY[{}]", self.list(items)),
             Expr::Subscript { array, indexes, .. } => {
                 let indexes: String =

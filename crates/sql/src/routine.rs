@@ -187,6 +187,13 @@ pub fn prepare_body(
             check_statement(&one.node)?;
         }
         let (prepared, _) = crate::statement::prepare(&one.node, &text, types, cx, None)?;
+        if matches!(&*one.node, NodeEnum::CallStmt(_)) && !prepared.columns.is_empty() {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "calling procedures with output arguments is not supported in SQL functions"
+            )
+            .context(format!("SQL function \"{}\"", function.name)));
+        }
         if running && function.volatility != 'v' && prepared.writes {
             return Err(err!(
                 FEATURE_NOT_SUPPORTED,

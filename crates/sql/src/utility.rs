@@ -502,8 +502,10 @@ pub struct RoutineRef {
     pub kind: &'static str,
     /// Name.
     pub name: Name,
-    /// Types of its parameters, if given.
+    /// Types of its inputs, if given.
     pub args: Option<Vec<Oid>>,
+    /// Types of all its parameters, if those that are given may be meant so.
+    pub all_args: Option<Vec<Oid>>,
 }
 
 /// What ALTER FUNCTION changes.

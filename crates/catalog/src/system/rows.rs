@@ -138,6 +138,8 @@ fn function(name: &str) -> Option<Function> {
         "view_table_usage" => information::view_table_usage,
         "view_column_usage" => information::view_column_usage,
         "column_column_usage" => usage::column_column_usage,
+        "routines" => usage::routines,
+        "parameters" => usage::parameters,
         "routine_column_usage" => usage::routine_column_usage,
         "routine_routine_usage" => usage::routine_routine_usage,
         "routine_sequence_usage" => usage::routine_sequence_usage,

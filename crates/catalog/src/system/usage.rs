@@ -1,4 +1,5 @@
-//! `information_schema`: what functions' standard bodies use, and the columns that generated ones are computed from.
+//! `information_schema`: users' functions and their parameters, what standard bodies use, and the columns that
+//! generated ones are computed from.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +7,8 @@ use base::Result;
 use types::Datum;
 
 use super::row::Row;
-use crate::acl::Rights;
-use crate::object::{Function, Id, Table};
+use crate::acl::{Rights, privilege};
+use crate::object::{AclKind, Function, Id, Table};
 use crate::system::cx::SystemCx;
 use crate::system::names::{database_name, info, info_visible, schema_name};
 
@@ -108,6 +109,92 @@ pub(super) fn column_column_usage(cx: &SystemCx<'_>) -> Rows {
                     .set("dependent_column", generated.name.as_str());
                 out.push(row.done());
             }
+        }
+    }
+    Ok(out)
+}
+
+/// Users' functions and procedures that the session's role may know of.
+fn routines_of<'a>(cx: &'a SystemCx<'_>) -> impl Iterator<Item = &'a std::sync::Arc<Function>> {
+    let rights = Rights { catalog: cx.catalog, database: cx.database };
+    cx.catalog.functions().filter(move |f| {
+        rights.has_rights_of(cx.role, f.owner)
+            || rights.may(cx.role, AclKind::Function, f.oid, privilege::EXECUTE)
+    })
+}
+
+fn yes_no(yes: bool) -> &'static str {
+    if yes { "YES" } else { "NO" }
+}
+
+pub(super) fn routines(cx: &SystemCx<'_>) -> Rows {
+    let mut out = Vec::new();
+    for f in routines_of(cx) {
+        let external = if f.language == "sql" { "SQL" } else { "EXTERNAL" };
+        let mut row = of_function(cx, "routines", f, (f.schema, &f.name))
+            .set("routine_body", external)
+            .set("external_language", f.language.to_uppercase().as_str())
+            .set("parameter_style", "GENERAL")
+            .set("is_deterministic", yes_no(f.volatility == 'i'))
+            .set("sql_data_access", "MODIFIES")
+            .set("schema_level_routine", "YES")
+            .set("max_dynamic_result_sets", 0)
+            .set("security_type", if f.security_definer { "DEFINER" } else { "INVOKER" })
+            .set("as_locator", "NO")
+            .set("is_udt_dependent", "NO");
+        if f.aggregate.is_none() {
+            row = row.set("routine_type", if f.procedure { "PROCEDURE" } else { "FUNCTION" });
+        }
+        if may_see(cx, f.owner) {
+            row = row.set("routine_definition", if f.standard_body { "" } else { &f.body });
+        }
+        if f.language == "c" {
+            row = row.set("external_name", f.body.as_str());
+        }
+        if !f.procedure {
+            let what = super::user_types::described(cx, f.result, -1);
+            row = row
+                .set("data_type", what.data_type.as_str())
+                .set("type_udt_catalog", database_name(cx))
+                .set("type_udt_schema", what.schema.as_str())
+                .set("type_udt_name", what.name.as_str())
+                .set("dtd_identifier", "0")
+                .set("is_null_call", yes_no(f.strict));
+        }
+        out.push(row.done());
+    }
+    Ok(out)
+}
+
+/// The default of a parameter is the function's oid and the parameter's number, which the executor prints.
+pub(super) fn parameters(cx: &SystemCx<'_>) -> Rows {
+    let mut out = Vec::new();
+    for f in routines_of(cx) {
+        for (n, arg) in f.args.iter().enumerate() {
+            let what = super::user_types::described(cx, arg.ty, -1);
+            let mode = match arg.mode {
+                'o' | 't' => "OUT",
+                'b' => "INOUT",
+                _ => "IN",
+            };
+            let number = n as i32 + 1;
+            let mut row = info(cx, "parameters", "specific", f.schema, &specific_name(f))
+                .set("ordinal_position", number)
+                .set("parameter_mode", mode)
+                .set("is_result", "NO")
+                .set("as_locator", "NO")
+                .set("data_type", what.data_type.as_str())
+                .set("udt_catalog", database_name(cx))
+                .set("udt_schema", what.schema.as_str())
+                .set("udt_name", what.name.as_str())
+                .set("dtd_identifier", number.to_string().as_str());
+            if !arg.name.is_empty() {
+                row = row.set("parameter_name", arg.name.as_str());
+            }
+            if arg.default.is_some() && may_see(cx, f.owner) {
+                row = row.set("parameter_default", format!("{} {number}", f.oid).as_str());
+            }
+            out.push(row.done());
         }
     }
     Ok(out)

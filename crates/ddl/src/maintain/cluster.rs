@@ -66,12 +66,7 @@ pub fn run(
 }
 
 /// Writes the table anew.
-fn cluster(
-    cx: &mut ExecContext<'_>,
-    table: Table,
-    index: &Index,
-    verbose: bool,
-) -> Result<()> {
+fn cluster(cx: &mut ExecContext<'_>, table: Table, index: &Index, verbose: bool) -> Result<()> {
     let name = super::qualified(cx, &table);
     super::tell(cx, verbose, format!("clustering \"{name}\" using sequential scan and sort"));
     let before = super::versions(cx, &table, verbose)?;

@@ -265,6 +265,25 @@ pub(super) fn rule(id: u32, pretty: bool, run: &mut Run<'_, '_>) -> Option<Strin
 }
 
 /// A view's query as PostgreSQL prints it; by oid or name.
+/// The default of a function's parameter.
+fn print_parameter(row: &mut [Datum], run: &mut Run<'_, '_>) {
+    let Some(columns) = catalog::system::find(Some("information_schema"), "parameters") else {
+        return;
+    };
+    let Some((n, _)) = columns.column("parameter_default") else { return };
+    let place = usize::from(n) - 1;
+    let Some(Datum::Text(default)) = row.get(place) else { return };
+    let view = run.cx.catalog_tx.view();
+    let found = default.split_once(' ').and_then(|(id, number)| {
+        Some((view.function(id.parse().ok()?)?, number.parse::<usize>().ok()?.checked_sub(1)?))
+    });
+    let printed = found.and_then(|(function, at)| {
+        let shown = with_defaults(function, run).ok()?;
+        shown.args.get(at)?.default.clone()
+    });
+    row[place] = printed.map_or(Datum::Null, text);
+}
+
 /// A function with the defaults of its parameters as PostgreSQL prints them.
 fn with_defaults<'f>(
     function: &'f catalog::Function,
@@ -318,6 +337,10 @@ pub fn print_definition(table: &str, row: &mut [Datum], run: &mut Run<'_, '_>) {
     }
     if matches!(table, "tables" | "views" | "columns") {
         print_changes(table, row, run);
+    }
+    if table == "parameters" {
+        print_parameter(row, run);
+        return;
     }
     if table == "columns" {
         print_column(row, run);

@@ -733,6 +733,7 @@ impl ServerInfo for Info<'_> {
                 "pg_stat_xact_user_tables",
                 self.done,
             ),
+            "pg_stat_xact_user_functions" => views::called(self.server, self.database, self.done),
             view => views::rows(self.server, self.database, view),
         }
     }

@@ -83,13 +83,12 @@ pub fn call(
         | "pg_stat_force_next_flush"
         | "pg_stat_reset_slru"
         | "pg_stat_reset_replication_slot"
-        | "pg_stat_reset_subscription_stats"
-        | "pg_stat_reset_single_function_counters" => Datum::Text("".into()),
+        | "pg_stat_reset_subscription_stats" => Datum::Text("".into()),
         "pg_stat_reset" => {
             server.counters.reset(database, server::now());
             Datum::Text("".into())
         }
-        "pg_stat_reset_single_table_counters" => {
+        "pg_stat_reset_single_table_counters" | "pg_stat_reset_single_function_counters" => {
             server.counters.reset_relation((database, number as u32));
             Datum::Text("".into())
         }
@@ -127,6 +126,16 @@ pub fn call(
                 return Ok(of_relation(&RelationStats { counts, ..Default::default() }, word));
             }
             let Some(word) = name.strip_prefix("pg_stat_get_") else { return Ok(None) };
+            if let Some(word) = word.strip_prefix("function_") {
+                return Ok(Some(cell(
+                    server,
+                    database,
+                    "pg_stat_user_functions",
+                    "funcid",
+                    number,
+                    word,
+                )));
+            }
             let known = server.counters.relations().remove(&(database, oid)).unwrap_or_default();
             return Ok(of_relation(&known, word));
         }

@@ -29,7 +29,7 @@ use types::Datum;
 use crate::server::Server;
 
 pub use session::{cursors, prepared_statements};
-pub use tables::{pages, transaction};
+pub use tables::{called, pages, transaction};
 pub use trace::trace;
 
 /// An address as a value.
@@ -74,6 +74,7 @@ pub fn rows(server: &Server, database: u32, view: &str) -> Vec<Vec<Datum>> {
         "pg_stat_session_memory" => memory::sessions(),
         "pg_stat_server_memory" => memory::server(server),
         "pg_locks" | "pg_lock_status()" => locks::locks(server),
+        "pg_stat_user_functions" => tables::functions(server, database, "pg_stat_user_functions"),
         "pg_stat_all_tables" => tables::tables(server, database, "pg_stat_all_tables"),
         "pg_stat_sys_tables" => tables::tables(server, database, "pg_stat_sys_tables"),
         "pg_stat_user_tables" => tables::tables(server, database, "pg_stat_user_tables"),

@@ -61,6 +61,48 @@ fn table_lines(catalog: &Snapshot, scope: Scope) -> Vec<TableLine> {
         .collect()
 }
 
+/// Users' functions that were called while `track_functions` asked for their counts.
+pub(super) fn functions(server: &Server, database: u32, view: &'static str) -> Vec<Vec<Datum>> {
+    let stats = stats_of(server, database).into_iter().map(|(oid, known)| (oid, known.counts));
+    function_rows(server, database, view, stats)
+}
+
+/// `pg_stat_xact_user_functions`: what a transaction has called so far.
+pub fn called(server: &Server, database: u32, done: &Tally) -> Vec<Vec<Datum>> {
+    function_rows(server, database, "pg_stat_xact_user_functions", done.iter().copied())
+}
+
+fn function_rows(
+    server: &Server,
+    database: u32,
+    view: &'static str,
+    counts: impl Iterator<Item = (u32, RelationCounts)>,
+) -> Vec<Vec<Datum>> {
+    let catalog = super::catalog_of(server, database);
+    let of = |(oid, counts): (u32, RelationCounts)| {
+        let function = catalog.function(oid).filter(|_| counts.scans > 0)?;
+        Some(function_row(&catalog, view, function, &counts))
+    };
+    counts.filter_map(of).collect()
+}
+
+fn function_row(
+    catalog: &Snapshot,
+    view: &'static str,
+    function: &catalog::Function,
+    counts: &RelationCounts,
+) -> Vec<Datum> {
+    let schema = catalog.schema(function.schema).map_or("", |s| s.name.as_str());
+    row(PG_CATALOG, view)
+        .set("funcid", Datum::Oid(function.oid))
+        .set("schemaname", schema)
+        .set("funcname", function.name.as_str())
+        .set("calls", counts.scans as i64)
+        .set("total_time", Datum::Float8(counts.returned as f64 / 1000.0))
+        .set("self_time", Datum::Float8(counts.fetched as f64 / 1000.0))
+        .done()
+}
+
 type Stats = HashMap<u32, RelationStats>;
 
 /// What is counted of a database's tables and indexes.

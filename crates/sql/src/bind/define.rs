@@ -265,7 +265,19 @@ impl Binder<'_> {
         let mut used = Vec::new();
         crate::walk::columns_of(&expr, &mut used);
         for col in used {
-            let Some(crate::plan::ScanColumn::Attr(n)) = rel.column(col) else { continue };
+            let n = match rel.column(col) {
+                Some(crate::plan::ScanColumn::Attr(n)) => n,
+                Some(crate::plan::ScanColumn::TableOid) | None => continue,
+                Some(_) => {
+                    let var = &self.vars[usize::from(col)];
+                    return Err(err!(
+                        INVALID_COLUMN_REFERENCE,
+                        "cannot use system column \"{}\" in column generation expression",
+                        var.name
+                    )
+                    .at(var.position));
+                }
+            };
             let other = &rel.table.columns[usize::from(n) - 1];
             if other.generated {
                 return Err(err!(

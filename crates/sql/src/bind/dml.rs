@@ -332,6 +332,9 @@ impl<'a> Binder<'a> {
             let mut written = Vec::new();
             for (at, (node, number)) in items.iter().zip(columns).enumerate() {
                 let column = &table.columns[usize::from(*number) - 1];
+                if matches!(node.node, Some(NodeEnum::SetToDefault(_))) {
+                    self.check_shown_default(table, *number)?;
+                }
                 row[usize::from(*number) - 1] =
                     if matches!(node.node, Some(NodeEnum::SetToDefault(_)))
                         || !self.takes_value(table, *number)?

@@ -30,6 +30,15 @@ impl Binder<'_> {
         }
     }
 
+    /// `428C9` where DEFAULT stands for the default of a view's column, which is a value for the column below.
+    pub(crate) fn check_shown_default(&self, table: &Table, number: u16) -> Result<()> {
+        let own = |(id, n, _): &(u32, u16, String)| (*id, *n) == (table.oid, number);
+        if table.columns[usize::from(number) - 1].generated && self.shown_defaults.iter().any(own) {
+            self.takes_value(table, number)?;
+        }
+        Ok(())
+    }
+
     /// What a column without a default of its own begins with: its domain's default, or NULL.
     fn type_default(&mut self, ty: Oid) -> Result<Expr> {
         if let Some(catalog::UserTypeKind::Base(base)) =

@@ -316,6 +316,13 @@ impl<'a> Binder<'a> {
         {
             return Ok(arg);
         }
+        if let Some(arguments) = self.cx.arguments
+            && usize::try_from(number).is_ok_and(|n| n > arguments.names.len())
+        {
+            return Err(
+                err!(UNDEFINED_PARAMETER, "there is no parameter ${number}").at(self.at(location))
+            );
+        }
         if let Some(variables) = self.variables() {
             return match variables.numbered(number) {
                 Some(variable) => Ok(self.variable(&variable)),

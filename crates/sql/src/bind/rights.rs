@@ -332,6 +332,11 @@ impl Binder<'_> {
             let builtin = || catalog::system::facts::function_name(function.0).unwrap_or("");
             let name = own.unwrap_or_else(builtin);
             let (role, kind) = (self.cx.role, AclKind::Function);
+            if self.cx.catalog.function(function.0).is_some_and(|f| f.procedure)
+                && !self.rights().may(role, kind, function.0, privilege::EXECUTE)
+            {
+                return Err(catalog::acl::denied("procedure", name));
+            }
             self.rights().require(role, kind, function.0, privilege::EXECUTE, name)?;
         }
         Ok(())

@@ -178,14 +178,18 @@ impl Binder<'_> {
         let mut out = Vec::with_capacity(places.len());
         for (place, parameter) in places.into_iter().zip(function.called_with()) {
             let default = parameter.default.as_deref().unwrap_or("NULL");
+            let ty = Oid(parameter.ty);
             out.push(match place.and_then(|at| given[at].take()) {
+                // What is given for an output is never evaluated.
+                Some(arg) if parameter.mode == 'o' => {
+                    Expr::Const(types::Datum::Null, if is_polymorphic(ty) { arg.ty() } else { ty })
+                }
                 Some(arg) => arg,
                 None => {
                     let node = parse_expr(default)?;
                     let scope = Scope::new(None);
                     let expr = self.without_variables(|b| b.holding(|b| b.expr(&scope, &node)));
                     let expr = expr.map_err(|e| self.near(e))?;
-                    let ty = Oid(parameter.ty);
                     let wanted = if is_polymorphic(ty) { expr.ty() } else { ty };
                     match self.coerce(expr.clone(), wanted, CastContext::Assignment, 0)? {
                         Some(expr) => expr,
@@ -371,6 +375,14 @@ impl Binder<'_> {
         mode: char,
         ty: Oid,
     ) -> Result<()> {
+        if function.procedure && function.is_variadic() {
+            return Err(bad("VARIADIC parameter must be the last parameter"));
+        }
+        if function.procedure && mode == 'o' && function.inputs().any(|a| a.default.is_some()) {
+            return Err(bad(
+                "procedure OUT parameters cannot appear after one with a default value",
+            ));
+        }
         if function.is_variadic() && matches!(mode, 'i' | 'b' | 'v') {
             return Err(bad("VARIADIC parameter must be the last input parameter"));
         }
@@ -668,7 +680,20 @@ impl Binder<'_> {
             }
         }
         let args = (!object.args_unspecified).then_some(args);
-        Ok(RoutineRef { kind, name: self.name_of_list(&object.objname), args })
+        // The standard's form names all parameters, without their modes.
+        let mut all_args = Vec::with_capacity(object.objfuncargs.len());
+        for node in &object.objfuncargs {
+            let Some(NodeEnum::FunctionParameter(p)) = &node.node else { continue };
+            let Some(name) = &p.arg_type else { continue };
+            if p.mode == pb::FunctionParameterMode::FuncParamDefault as i32 {
+                all_args.push(self.type_name(name)?.0);
+            }
+        }
+        let all_args = (args.is_some()
+            && matches!(kind, "PROCEDURE" | "ROUTINE")
+            && all_args.len() == object.objfuncargs.len())
+        .then_some(all_args);
+        Ok(RoutineRef { kind, name: self.name_of_list(&object.objname), args, all_args })
     }
 
     /// DROP FUNCTION, PROCEDURE, ROUTINE; None for other kinds of objects.
@@ -858,11 +883,14 @@ pub(crate) fn blank() -> Function {
     }
 }
 
+/// Stands before a SELECT that was written as RETURN among the statements of BEGIN ATOMIC.
+pub(crate) const RETURN_MARK: &str = "/* RETURN */ ";
+
 /// `RETURN expression`, or the statements of BEGIN ATOMIC.
 fn standard_body(node: &NodeEnum) -> Result<String> {
     let statement = |node: &NodeEnum| match node {
         NodeEnum::ReturnStmt(r) => match inner(&r.returnval) {
-            Some(value) => Ok(format!("SELECT {}", deparse_expr(value)?)),
+            Some(value) => Ok(format!("{RETURN_MARK}SELECT {}", deparse_expr(value)?)),
             None => Err(bad("no function body specified")),
         },
         other => deparse_statement(other),

@@ -22,6 +22,7 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("CreateForeignServerStmt", "CREATE SERVER"),
     ("CreateOpClassStmt", "CREATE OPERATOR CLASS"),
     ("CreateOpFamilyStmt", "CREATE OPERATOR FAMILY"),
+    ("CreateStmt", "CREATE TABLE"),
     ("CreatePlangStmt", "CREATE LANGUAGE"),
     ("CreateStatsStmt", "CREATE STATISTICS"),
     ("CreateTableSpaceStmt", "CREATE TABLESPACE"),

@@ -8,6 +8,7 @@ use pg_query::NodeEnum;
 
 use super::actions::{Look, action_at};
 use crate::bind::record::{SelectRecord, address};
+use crate::bind::routine::RETURN_MARK;
 use crate::bind::rule::BoundPart;
 use crate::bind::{Binder, words};
 use crate::parse::{Tree, parse};
@@ -26,7 +27,7 @@ pub(crate) fn defined(
     function: &Function,
 ) -> Result<(String, Vec<(u32, u16)>)> {
     let mut uses = Vec::new();
-    let body = each(cx, function, &mut |binder, bound, returns| {
+    let body = each(cx, function, true, &mut |binder, bound, returns| {
         uses.extend_from_slice(&bound.record.uses);
         text(binder, bound, returns, Look::stored(cx.catalog))
     })?;
@@ -42,7 +43,7 @@ pub(crate) fn defined(
 pub fn renamed(cx: &PrepareContext<'_>, function: &Function, naming: &Snapshot) -> Result<String> {
     let look = Look::stored(naming);
     let body =
-        each(cx, function, &mut |binder, bound, returns| text(binder, bound, returns, look))?;
+        each(cx, function, true, &mut |binder, bound, returns| text(binder, bound, returns, look))?;
     Ok(joined(function, &body))
 }
 
@@ -52,8 +53,9 @@ pub fn renamed(cx: &PrepareContext<'_>, function: &Function, naming: &Snapshot) 
 /// A body that can't be bound any more.
 pub fn print(cx: &PrepareContext<'_>, function: &Function) -> Result<String> {
     let look = Look { naming: cx.catalog, path: Some(cx.search_path), pretty: false };
-    let body =
-        each(cx, function, &mut |binder, bound, returns| text(binder, bound, returns, look))?;
+    let body = each(cx, function, false, &mut |binder, bound, returns| {
+        text(binder, bound, returns, look)
+    })?;
     if returns_value(function) {
         return Ok(format!("RETURN {}", on_one_line(&body.concat())));
     }
@@ -79,6 +81,7 @@ fn joined(function: &Function, statements: &[String]) -> String {
 fn each(
     cx: &PrepareContext<'_>,
     function: &Function,
+    stored: bool,
     f: &mut dyn FnMut(&Binder<'_>, &BoundPart, bool) -> Result<String>,
 ) -> Result<Vec<String>> {
     let sql = text_of(function);
@@ -101,10 +104,19 @@ fn each(
     for one in parse(&sql)? {
         sched::check_interrupts()?;
         expect_kept(&one.node)?;
+        let mark = RETURN_MARK.trim();
+        let before = sql.get(..one.range.start).unwrap_or_default();
+        let marked = sql.get(one.range.clone()).is_some_and(|s| s.trim_start().starts_with(mark))
+            || before.trim_end().ends_with(mark);
+        let returns = returns_value(function) || marked;
         let mut binder = Binder::new(&inner, &sql, &types);
         let bound = binder.body_part(one.node)?;
         binder.cx = &shown;
-        out.push(f(&binder, &bound, returns_value(function))?);
+        let text = f(&binder, &bound, returns)?;
+        out.push(match returns && !returns_value(function) {
+            true => format!(" {}{text}", if stored { "/* RETURN */ SELECT " } else { "RETURN " }),
+            false => text,
+        });
     }
     Ok(out)
 }
@@ -142,7 +154,7 @@ fn text(binder: &Binder<'_>, bound: &BoundPart, returns: bool, look: Look<'_>) -
         return Err(Error::internal("a RETURN that was not recorded"));
     };
     printer.enter(SelectRecord::default(), Vec::new());
-    Ok(printer.expr(value, 0))
+    Ok(printer.expr(value, STATEMENT + super::STD))
 }
 
 /// The lines of an expression on one, as they stand without indentation.
