@@ -119,7 +119,8 @@ fn constant(key: &PartitionKey, text: &str) -> String {
 }
 
 /// A key of a table as a condition names it.
-fn operand(catalog: &Snapshot, table: &Table, key: &PartitionKey) -> String {
+/// A key as an expression over the rows of its table.
+pub fn operand(catalog: &Snapshot, table: &Table, key: &PartitionKey) -> String {
     let column = usize::from(key.column).checked_sub(1).and_then(|n| table.columns.get(n));
     let (mut out, usual) = match (column, &key.expression) {
         (Some(column), _) => {

@@ -202,8 +202,14 @@ fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) ->
                 table.options.retain(|(n, _)| n != name);
                 table.options.push((name.clone(), value.clone()));
             }
-            if table.options.iter().any(|(name, _)| name == "partitions") {
-                return Err(Error::unsupported("another number of partitions"));
+            let partitions = exec::redistribute::PARTITIONS;
+            if options.iter().any(|(name, _)| name == partitions) {
+                if table.partitioning.is_none() {
+                    base::bail!(INVALID_PARAMETER_VALUE, "unrecognized parameter \"{partitions}\"");
+                }
+                if !exec::redistribute::check(&cx.catalog_tx.view(), &table)? {
+                    table.options.retain(|(name, _)| name != partitions);
+                }
             }
             exec::interval::check(&table, cx)?;
             put(cx, table)

@@ -22,12 +22,14 @@ use txn::{LockMode, LockTag, LockWait};
 use types::{Datum, FormatContext, oids};
 
 use crate::context::{Acting, ExecContext, Guard};
+use crate::redistribute::{self, EMPTY_DEFAULT};
 use crate::run::Run;
 use crate::session::quote_identifier;
 use crate::spi;
 
 /// The storage parameters that only a partitioned table takes.
-const OPTIONS: [&str; 5] = ["interval", "partition_name", "retain", "retain_by", "premake"];
+const OPTIONS: [&str; 6] =
+    ["interval", "partition_name", "retain", "retain_by", "premake", EMPTY_DEFAULT];
 /// Partitions that one statement makes, at most.
 pub const MADE_MAX: usize = 10_000;
 /// The lock class of a table whose partitions are being made.
@@ -77,7 +79,15 @@ pub fn check(table: &Table, cx: &mut ExecContext<'_>) -> Result<()> {
     if table.partitioning.is_none() {
         base::bail!(INVALID_PARAMETER_VALUE, "unrecognized parameter \"{name}\"");
     }
-    let Some(step) = option(table, "interval") else { return Ok(()) };
+    let Some(step) = option(table, "interval") else {
+        if name == EMPTY_DEFAULT {
+            base::bail!(
+                INVALID_PARAMETER_VALUE,
+                "\"{EMPTY_DEFAULT}\" needs partitions by interval"
+            );
+        }
+        return Ok(());
+    };
     let found = interval(table).and_then(|(_, _, key)| unit(key));
     let Some(unit) = found else {
         return Err(err!(
@@ -212,6 +222,35 @@ fn bounds(
     Ok((from, to, label))
 }
 
+/// The key of a table's intervals as an expression over the table's rows.
+pub fn key_of(view: &catalog::Snapshot, table: &Table) -> Option<String> {
+    let (_, _, key) = interval(table)?;
+    Some(catalog::partition_text::operand(view, table, key))
+}
+
+/// The bounds of the partition that a key needs, as SQL literals, and the key's place among names.
+///
+/// # Errors
+/// Those of computing them; an internal one for a table without intervals.
+pub fn bounds_of(
+    table: &Table,
+    value: &Datum,
+    cx: &mut ExecContext<'_>,
+) -> Result<(String, String, String)> {
+    match interval(table) {
+        Some(of) => bounds(table, of, value, cx),
+        None => Err(Error::internal("a table without intervals")),
+    }
+}
+
+/// The name of a partition that is told from others by a label, after the table's own.
+pub fn part_name(table: &Table, label: &str) -> String {
+    match interval(table) {
+        Some(_) => name(table, label),
+        None => name(&Table { options: Vec::new(), ..table.clone() }, label),
+    }
+}
+
 /// A partition's name: `partition_name` with `{table}` and `{from}` filled in.
 fn name(table: &Table, from: &str) -> String {
     let from = from.strip_suffix(" 00:00:00").unwrap_or(from);
@@ -221,7 +260,7 @@ fn name(table: &Table, from: &str) -> String {
         match c {
             '0'..='9' | 'a'..='z' => label.push(c),
             '-' if label.is_empty() => label.push('m'),
-            ' ' | '.' => label.push('_'),
+            ' ' | '.' | '_' => label.push('_'),
             _ => {}
         }
     }
@@ -328,8 +367,8 @@ pub fn maintain(id: u32, run: &mut Run<'_, '_>) -> Result<i64> {
         base::bail!(UNDEFINED_TABLE, "relation with OID {id} does not exist");
     };
     crate::rights::require_table_owner(run.cx, &table)?;
-    let Some((step, by, key)) = interval(&table) else { return Ok(0) };
-    let mut done = 0;
+    let mut done = redistribute(&table, run)?;
+    let Some((step, by, key)) = interval(&table) else { return Ok(done) };
     let ahead = option(&table, "premake").and_then(|n| n.parse::<u32>().ok()).unwrap_or(0);
     if matches!(unit(key), Some(Unit::Time)) && ahead > 0 {
         for n in 0..=ahead {
@@ -379,7 +418,26 @@ pub fn maintain(id: u32, run: &mut Run<'_, '_>) -> Result<i64> {
 
 /// Whether a table has something to be maintained.
 pub fn is_maintained(table: &Table) -> bool {
-    interval(table).is_some() && (option(table, "retain").or(option(table, "premake"))).is_some()
+    redistribute::is_pending(table)
+        || interval(table).is_some()
+            && (option(table, "retain").or(option(table, "premake"))).is_some()
+}
+
+/// The steps that move rows into other partitions, each in an autonomous transaction; how many there were.
+fn redistribute(table: &Table, run: &mut Run<'_, '_>) -> Result<i64> {
+    let mut steps = 0;
+    while run.cx.catalog_tx.view().table(table.oid).is_some_and(|t| redistribute::is_pending(t)) {
+        sched::check_interrupts()?;
+        let text = format!("SELECT pg_catalog.pg_step_partitions({}::regclass)", table.oid);
+        let acting = Acting { role: table.owner, guard: Guard::None };
+        let text = [Datum::Text(text.into())];
+        let more = run.cx.hooks.call(types::func::SessionFunction::PgAutonomous, &text, acting)?;
+        if !matches!(more, Datum::Text(ref t) if &**t == "t") {
+            break;
+        }
+        steps += 1;
+    }
+    Ok(steps)
 }
 
 /// The number of partitions that `WITH (partitions = n)` of a table BY HASH says; the parameter is not kept.

@@ -49,6 +49,7 @@ pub fn call(
             Datum::array(oids::RECORD, rows)
         }
         F::PgMaintainPartitions => Datum::Int8(crate::interval::maintain(id, run)?),
+        F::PgStepPartitions => Datum::Bool(crate::redistribute::step(id, run.cx)?),
         F::SatisfiesHashPartition => return satisfies(&view, args).map(Some),
         _ => return Ok(None),
     }))

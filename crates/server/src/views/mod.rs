@@ -99,6 +99,7 @@ pub fn rows(server: &Server, database: u32, view: &str) -> Vec<Vec<Datum>> {
         "pg_stat_progress_analyze" => progress::analyze(server),
         "pg_stat_progress_create_index" => progress::create_index(server),
         "pg_stat_progress_copy" => progress::copy(server),
+        "pg_stat_progress_partition" => progress::partition(server),
         "pg_stat_ssl" => activity::ssl(server),
         "pg_stat_gssapi" => activity::gssapi(server),
         "pg_stat_slru" | "pg_stat_get_slru()" => storage::slru(server),

@@ -91,3 +91,29 @@ pub(super) fn copy(server: &Server) -> Vec<Vec<Datum>> {
         counts(row, p, &columns).set("bytes_total", 0u64)
     })
 }
+
+/// `pg_stat_progress_partition`: tables of which rows go into other partitions, whether somebody is at it now or not.
+pub(super) fn partition(server: &Server) -> Vec<Vec<Datum>> {
+    let shared = server.engine.catalog.shared().current();
+    let mut out = Vec::new();
+    for database in server.engine.catalog.databases() {
+        let catalog = database.current();
+        let name = shared.database(database.oid()).map_or("", |d| d.name.as_str());
+        for table in catalog.tables() {
+            let progress = exec::redistribute::progress(&catalog, table);
+            let Some((phase, total, done)) = progress else { continue };
+            out.push(
+                row(PG_CATALOG, "pg_stat_progress_partition")
+                    .set("pid", Datum::Null)
+                    .set("datid", Datum::Oid(database.oid()))
+                    .set("datname", name)
+                    .set("relid", Datum::Oid(table.oid))
+                    .set("phase", phase)
+                    .set("partitions_total", total)
+                    .set("partitions_done", done)
+                    .done(),
+            );
+        }
+    }
+    out
+}

@@ -707,6 +707,7 @@ impl Binder<'_> {
                             | "vacuum_truncate"
                             | "vacuum_index_cleanup"
                             | "deduplicate_items"
+                            | "empty_default"
                             | "interval"
                             | "partition_name"
                             | "partitions"

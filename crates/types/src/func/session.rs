@@ -164,6 +164,7 @@ session_functions! {
         PgPartitionAncestors "pg_partition_ancestors",
         PgPartitionRoot "pg_partition_root",
         PgPartitionTree "pg_partition_tree",
+        PgStepPartitions "pg_step_partitions",
         SatisfiesHashPartition "satisfies_hash_partition",
     }
     /// Definitions as text, comments, sizes.
