@@ -533,6 +533,9 @@ impl Planner<'_> {
         }
         let [a, b] = &**args else { return 0.3 };
         let (inner, outer) = if Cols::of(a).is_subset(&leaf.cols) { (a, b) } else { (b, a) };
+        if let Some(share) = self.common_pairs(inner, outer) {
+            return share;
+        }
         let rows = match &leaf.rel {
             Rel::Table(table) => {
                 let unique = 1.0 / self.equal_share(Some(table), inner, None).max(1e-12);

@@ -30,6 +30,8 @@ pub(crate) struct SemiJoin {
     on: Vec<Expr>,
     /// The only column of a right side that uses nothing of the left one.
     column: Option<Col>,
+    /// The only column of a right side that the join's condition is about.
+    key: Option<Col>,
 }
 
 /// A right side that can be read through an index for each left row.
@@ -58,7 +60,7 @@ impl LookedUp {
 impl SemiJoin {
     /// Rows without a partner.
     pub fn anti(right: Rel, on: Vec<Expr>) -> SemiJoin {
-        SemiJoin { kind: JoinKind::Anti, right, on, column: None }
+        SemiJoin { kind: JoinKind::Anti, right, on, column: None, key: None }
     }
 }
 
@@ -454,8 +456,7 @@ impl Planner<'_> {
         late: &[Expr],
     ) -> Option<Graph> {
         let ([Rel::Table(table)], [join]) = (&graph.leaves[..], joins) else { return None };
-        let col =
-            join.column.filter(|col| join.kind == JoinKind::Semi && is_join(&join.on, *col))?;
+        let col = join.key.filter(|col| join.kind == JoinKind::Semi && is_join(&join.on, *col))?;
         let own: Cols =
             join.on.iter().flat_map(|e| Cols::of(e).iter().collect::<Vec<_>>()).collect();
         let leads = self.cx.catalog.indexes_of(&table.table).iter().any(|index| {
@@ -517,7 +518,8 @@ impl Planner<'_> {
                 let Some((right, on)) = decorrelated(query.rel.clone(), &sub.slots)? else {
                     return Ok(None);
                 };
-                Ok(Some(SemiJoin { kind, right, on, column: None }))
+                let key = only_key(&right, &on);
+                Ok(Some(SemiJoin { kind, right, on, column: None, key }))
             }
             SubqueryKind::Compare { test, all: false, .. } => {
                 if walk::has_subquery(test) {
@@ -534,7 +536,7 @@ impl Planner<'_> {
                     let Some((right, _, exprs)) = plain_rows(query.rel.clone(), &[])? else {
                         let right = query.rel.clone();
                         walk::conjuncts(test, &mut on);
-                        return Ok(Some(SemiJoin { kind, right, on, column }));
+                        return Ok(Some(SemiJoin { kind, right, on, column, key: column }));
                     };
                     let below =
                         |col: Col| exprs.iter().find(|(c, _)| *c == col).map(|(_, e)| e.clone());
@@ -544,7 +546,7 @@ impl Planner<'_> {
                         None => Some(col),
                     });
                     walk::conjuncts(walk::substitute(test, &below), &mut on);
-                    return Ok(Some(SemiJoin { kind, right, on, column }));
+                    return Ok(Some(SemiJoin { kind, right, on, column, key: column }));
                 }
                 let Some((right, mut on, exprs)) =
                     decorrelated_with(query.rel.clone(), &sub.slots)?
@@ -555,7 +557,7 @@ impl Planner<'_> {
                     exprs.iter().find(|(c, _)| *c == col).map(|(_, e)| e.clone())
                 });
                 walk::conjuncts(test, &mut on);
-                Ok(Some(SemiJoin { kind, right, on, column: None }))
+                Ok(Some(SemiJoin { kind, right, on, column: None, key: None }))
             }
             _ => Ok(None),
         }
@@ -715,6 +717,16 @@ fn conditions_of(rel: &Rel) -> &[Expr] {
         Rel::Filter { conditions, .. } => conditions,
         _ => &[],
     }
+}
+
+/// The column of the right side that the only condition of a join equates with one of the left side.
+fn only_key(right: &Rel, on: &[Expr]) -> Option<Col> {
+    let [Expr::Call { function, args, .. }] = on else { return None };
+    let [Expr::Column(a, _), Expr::Column(b, _)] = &**args else { return None };
+    let own = Cols::output(right);
+    let (inside, outside) = if own.contains(*a) { (*a, *b) } else { (*b, *a) };
+    let equal = walk::is_equality(function) && own.contains(inside) && !own.contains(outside);
+    equal.then_some(inside)
 }
 
 /// Whether the condition is that something equals the column as it is.

@@ -567,6 +567,11 @@ impl Planner<'_> {
     /// Share of the pairs that have equal keys, of sides with so many rows.
     pub fn key_share(&self, keys: &[(Expr, Expr)], left: f64, right: f64) -> f64 {
         let one = 1.0 / left.max(right).max(1.0);
+        if let [(l, r)] = keys
+            && let Some(share) = self.common_pairs(l, r)
+        {
+            return share.max(one);
+        }
         let counted = |e: &Expr| self.known_distinct(e).map(|n| n * self.narrowed(e));
         let of_key = |(l, r): &(Expr, Expr)| match (counted(l), counted(r)) {
             (None, None) => one,
@@ -579,6 +584,54 @@ impl Planner<'_> {
             [] => one,
             keys => keys.iter().map(of_key).product::<f64>().max(one),
         }
+    }
+
+    /// Share of the pairs of rows of two tables whose columns are equal, by their most common values: those that both
+    /// sides have among them meet as often as they say, the others as if all their values were equally common. None
+    /// where one side knows of no common values, or conditions leave only some.
+    pub fn common_pairs(&self, left: &Expr, right: &Expr) -> Option<f64> {
+        if left.ty() != right.ty() || self.narrowed(left) < 1.0 || self.narrowed(right) < 1.0 {
+            return None;
+        }
+        let stats = |e: &Expr| {
+            let (table, column) = self.vars[usize::from(plain_column(e)?)].origin?;
+            let stats = self.cx.catalog.stats(table)?;
+            Some((stats.columns.get(usize::from(column) - 1)?, stats.rows))
+        };
+        let ((l, left_rows), (r, right_rows)) = (stats(left)?, stats(right)?);
+        if l.common.is_empty() || r.common.is_empty() {
+            return None;
+        }
+        let of_right: std::collections::HashMap<&str, f64> =
+            r.common.iter().map(|(value, share)| (value.as_str(), *share)).collect();
+        let (mut both, mut met_left, mut met_right, mut met) = (0.0, 0.0, 0.0, 0);
+        for (value, share) in &l.common {
+            if let Some(other) = of_right.get(value.as_str()) {
+                both += share * other;
+                met_left += share;
+                met_right += other;
+                met += 1;
+            }
+        }
+        let one_side = |a: &ColumnStats, met_a: f64, b: &ColumnStats, met_b: f64, rows_b: f64| {
+            let all = |s: &ColumnStats| s.common.iter().map(|(_, share)| share).sum::<f64>();
+            let (alone_a, alone_b) = (all(a) - met_a, all(b) - met_b);
+            let rest = |s: &ColumnStats| (1.0 - s.null_fraction - all(s)).max(0.0);
+            let others = distinct_count(b, rows_b);
+            let unknown = others - b.common.len() as f64;
+            let unmet = others - f64::from(met);
+            let mut share = both;
+            if unknown > 0.0 {
+                share += alone_a * rest(b) / unknown;
+            }
+            if unmet > 0.0 {
+                share += rest(a) * (rest(b) + alone_b) / unmet;
+            }
+            share
+        };
+        let by_left = one_side(l, met_left, r, met_right, right_rows);
+        let by_right = one_side(r, met_right, l, met_left, left_rows);
+        Some(by_left.min(by_right).clamp(0.0, 1.0))
     }
 
     /// Share of the left rows that find a partner among `rows` right ones, as PostgreSQL has it: of the
