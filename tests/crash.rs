@@ -36,6 +36,9 @@ const SCHEMA: &str = "
     CREATE TABLE history (id bigint PRIMARY KEY, aid int NOT NULL, bid int NOT NULL, delta int NOT NULL);
     CREATE INDEX history_aid ON history (aid, id);
     CREATE INDEX history_hash ON history USING hash (aid);
+    CREATE INDEX history_gist ON history USING gist (int8range(aid, aid + 3), point(aid, id));
+    CREATE INDEX history_spgist ON history USING spgist (point(id, aid));
+    CREATE INDEX history_brin ON history USING brin (id, aid) WITH (pages_per_range = 2);
     CREATE COLLATION by_number (provider = icu, locale = 'sv-u-kn-true');
     CREATE TABLE names (name text COLLATE by_number PRIMARY KEY);
     CREATE SEQUENCE one;

@@ -43,6 +43,9 @@ const FIRST: &str = "
     INSERT INTO plain SELECT i, 'row ' || i FROM generate_series(1, 2000) i;
     CREATE INDEX plain_note ON plain (note);
     CREATE INDEX plain_hash ON plain USING hash (note);
+    CREATE INDEX plain_gist ON plain USING gist (point(length(note), 1));
+    CREATE INDEX plain_spgist ON plain USING spgist (note);
+    CREATE INDEX plain_brin ON plain USING brin (note);
     CREATE TABLE large (id int PRIMARY KEY, body text, raw bytea);
     INSERT INTO large SELECT i, (SELECT string_agg(md5((i * 1000 + j)::text), '')
         FROM generate_series(1, 500) j), decode(repeat(md5(i::text), 900), 'hex')

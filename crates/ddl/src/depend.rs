@@ -160,8 +160,10 @@ fn users(view: &Snapshot, used: &Used, item: Item) -> Vec<(Item, Tie)> {
             defined_users(view, id, &mut out);
         }
         Item::Defined(id) => {
-            let has = |i: &&std::sync::Arc<catalog::Index>| i.columns.iter().any(|c| c.class == id);
-            out.extend(view.indexes().filter(has).map(|i| (Item::Index(i.oid), Tie::Normal)));
+            let has = |i: &&std::sync::Arc<catalog::Index>| {
+                i.columns.iter().any(|c| c.class == id) || i.exclude.contains(&id)
+            };
+            out.extend(view.indexes().filter(has).map(|i| (index_or_key(view, i), Tie::Normal)));
             expression_users(view, id, &mut out);
             views_using(view, id, None, &mut out);
             functions_using(view, id, &mut out);
@@ -329,12 +331,27 @@ fn column_users(view: &Snapshot, id: u32, n: u16, out: &mut Vec<(Item, Tie)>) {
     }
 }
 
+/// The constraint that an index backs, else the index.
+fn index_or_key(view: &Snapshot, index: &catalog::Index) -> Item {
+    let backs = |c: &&catalog::Constraint| match c.kind {
+        ConstraintKind::PrimaryKey { index: own } | ConstraintKind::Unique { index: own } => {
+            own == index.oid
+        }
+        _ => false,
+    };
+    let constraint = view.table(index.table).and_then(|t| t.constraints.iter().find(backs));
+    match constraint {
+        Some(constraint) => Item::Constraint(index.table, constraint.oid),
+        None => Item::Index(index.oid),
+    }
+}
+
 /// Defaults, conditions and indexes whose expressions name a sequence, type, function or collation.
 fn expression_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
     out.extend(super::trigger::users(view, id).into_iter().map(|item| (item, Tie::Normal)));
     policies_using(view, id, None, out);
     for index in view.indexes().filter(|i| i.uses.contains(&id)) {
-        out.push((Item::Index(index.oid), Tie::Normal));
+        out.push((index_or_key(view, index), Tie::Normal));
     }
     for table in view.tables() {
         if table.partitioning.as_ref().is_some_and(|by| by.uses.contains(&id)) {

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod btree_gin;
+mod btree_gist;
 mod citext;
 mod common;
 mod fuzzystrmatch;
@@ -21,6 +22,7 @@ const LIBRARIES: &[&Library] = &[
     &citext::LIBRARY,
     &pg_trgm::LIBRARY,
     &btree_gin::LIBRARY,
+    &btree_gist::LIBRARY,
     &fuzzystrmatch::LIBRARY,
     &hstore::LIBRARY,
 ];

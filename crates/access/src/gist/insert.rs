@@ -9,7 +9,7 @@ use storage::{Mtr, PageRef};
 use txn::Transaction;
 
 use super::page::{self, Cell, Head, Node, Target};
-use super::{CHUNK, GistIndex, LEVELS_MAX, RESERVE, ROOT, SEARCH_PAGES};
+use super::{CHUNK, GistIndex, LEAST, LEVELS_MAX, ROOT, SEARCH_PAGES};
 
 /// An inner page on the way down.
 struct Step {
@@ -35,7 +35,6 @@ impl GistIndex {
     pub(super) fn add(&self, tx: Option<&Transaction>, key: &[u8], root: TupleId) -> Result<()> {
         self.check_key(key)?;
         let mut searched = self.shared().writing.lock();
-        self.refill(&mut searched)?;
         let (path, leaf) = self.descend(key)?;
         if let Some(tx) = tx {
             tx.writes_page(self.rel, leaf)?;
@@ -44,7 +43,11 @@ impl GistIndex {
             }
         }
         faults::reach(Fault::IndexInsert)?;
-        self.apply(tx, path, leaf, Cell { target: Target::Row(root), key: key.to_vec() })
+        let cell = Cell { target: Target::Row(root), key: key.to_vec() };
+        while !self.apply(tx, &path, leaf, &cell)? {
+            self.refill(&mut searched)?;
+        }
+        Ok(())
     }
 
     /// The way to the leaf that is to take a key.
@@ -76,38 +79,50 @@ impl GistIndex {
         }
     }
 
-    /// Writes all changes.
+    /// Writes all changes; false, and nothing is done, when the reserve must be filled first.
     fn apply(
         &self,
         tx: Option<&Transaction>,
-        path: Vec<Step>,
+        path: &[Step],
         leaf: u32,
-        cell: Cell,
-    ) -> Result<()> {
+        cell: &Cell,
+    ) -> Result<bool> {
         // Everything that can fail comes before the first page is changed.
-        let mut plan: Vec<(u32, Plan)> = Vec::new();
-        let (first, mut upward) = self.plan(leaf, None, vec![cell])?;
-        plan.push((leaf, first));
-        for step in path.into_iter().rev() {
-            let key = upward.key.take().or(step.grown);
+        let mut changes: Vec<(u32, Change)> = Vec::new();
+        let Some((first, mut upward)) = self.plan(leaf, None, vec![cell.clone()])? else {
+            return Ok(false);
+        };
+        changes.push((leaf, first));
+        for step in path.iter().rev() {
+            let key = upward.key.take().or_else(|| step.grown.clone());
             if key.is_none() && upward.new.is_empty() {
                 continue;
             }
             let own = key.map(|key| (step.slot, Cell { target: Target::Child(step.child), key }));
-            let (one, up) = self.plan(step.block, own, std::mem::take(&mut upward.new))?;
-            plan.push((step.block, one));
-            upward = up;
+            match self.plan(step.block, own, std::mem::take(&mut upward.new))? {
+                Some((one, up)) => {
+                    changes.push((step.block, one));
+                    upward = up;
+                }
+                None => {
+                    let taken = changes.iter().flat_map(|(_, one)| one.fresh());
+                    self.shared().spare.lock().extend(taken.map(|(block, ..)| *block));
+                    return Ok(false);
+                }
+            }
         }
-        self.write(tx, plan)
+        self.write(tx, changes)?;
+        Ok(true)
     }
 
-    /// What becomes of a page that is to have a cell in the place of another, and further ones.
+    /// What becomes of a page that is to have a cell in the place of another, and further ones. None: the
+    /// reserve is too small.
     fn plan(
         &self,
         block: u32,
         own: Option<(usize, Cell)>,
         more: Vec<Cell>,
-    ) -> Result<(Plan, Upward)> {
+    ) -> Result<Option<(Change, Upward)>> {
         let pinned = self.pin(block)?;
         let guard = pinned.read();
         let node = Node(guard.page());
@@ -117,7 +132,7 @@ impl GistIndex {
         }
         cells.extend(more.iter().cloned());
         if page::fit(&cells) {
-            return Ok((Plan::Put { own, more, whole: cells }, Upward::default()));
+            return Ok(Some((Change::Put { own, more, whole: cells }, Upward::default())));
         }
         let mut groups = Vec::new();
         self.divide(cells, &mut groups)?;
@@ -130,28 +145,26 @@ impl GistIndex {
             covered.push((key, group));
         }
         if block == ROOT {
-            return Ok((Plan::Root { covered: self.with_blocks(covered)? }, Upward::default()));
+            let covered = self.with_blocks(covered);
+            return Ok(covered.map(|covered| (Change::Root { covered }, Upward::default())));
         }
         let rest = covered.split_off(1);
-        let rest = self.with_blocks(rest)?;
+        let Some(rest) = self.with_blocks(rest) else { return Ok(None) };
         let (key, stays) = covered.pop().unwrap_or_default();
         let new = rest
             .iter()
             .map(|(block, key, _)| Cell { target: Target::Child(*block), key: key.clone() });
         let upward = Upward { key: Some(key), new: new.collect() };
-        Ok((Plan::Split { stays, rest }, upward))
+        Ok(Some((Change::Split { stays, rest }, upward)))
     }
 
-    fn with_blocks(
-        &self,
-        covered: Vec<(Vec<u8>, Vec<Cell>)>,
-    ) -> Result<Vec<(u32, Vec<u8>, Vec<Cell>)>> {
-        let take = |(key, cells)| {
-            let block = self.shared().spare.lock().pop();
-            let block = block.ok_or_else(|| base::Error::internal("an index lacks new pages"))?;
-            Ok((block, key, cells))
-        };
-        covered.into_iter().map(take).collect()
+    /// Gives groups pages from the reserve, if it has as many.
+    fn with_blocks(&self, covered: Vec<(Vec<u8>, Vec<Cell>)>) -> Option<Vec<Fresh>> {
+        let mut spare = self.shared().spare.lock();
+        let left = spare.len().checked_sub(covered.len())?;
+        let blocks = spare.split_off(left).into_iter().rev();
+        let groups = covered.into_iter().zip(blocks);
+        Some(groups.map(|((key, cells), block)| (block, key, cells)).collect())
     }
 
     /// Divides cells into groups that fit a page each.
@@ -175,20 +188,15 @@ impl GistIndex {
         self.divide(go, groups)
     }
 
-    fn write(&self, tx: Option<&Transaction>, plan: Vec<(u32, Plan)>) -> Result<()> {
-        let splits = plan.iter().any(|(_, one)| !matches!(one, Plan::Put { .. }));
+    fn write(&self, tx: Option<&Transaction>, plan: Vec<(u32, Change)>) -> Result<()> {
+        let splits = plan.iter().any(|(_, one)| !matches!(one, Change::Put { .. }));
         // Latches first, so that nothing fails once a page is changed.
         let mut mtr = self.storage.mtr();
         let mut pages = Vec::with_capacity(plan.len());
         let mut fresh = Vec::new();
         for (block, one) in &plan {
             pages.push(mtr.latch(PageId::main(self.rel, *block))?);
-            let new: &[(u32, Vec<u8>, Vec<Cell>)] = match one {
-                Plan::Put { .. } => &[],
-                Plan::Split { rest, .. } => rest,
-                Plan::Root { covered } => covered,
-            };
-            for (new, ..) in new {
+            for (new, ..) in one.fresh() {
                 let page = self.storage.pool.pin_new(PageId::main(self.rel, *new))?.write();
                 fresh.push(mtr.add(page));
                 if let Some(tx) = tx {
@@ -218,9 +226,7 @@ impl GistIndex {
     /// Fills the reserve: with pages that a crash left unused at the file's end, else by extending.
     pub(super) fn refill(&self, searched: &mut bool) -> Result<()> {
         let state = self.shared();
-        if state.spare.lock().len() >= RESERVE {
-            return Ok(());
-        }
+        let had = state.spare.lock().len();
         let blocks = self.storage.block_count(self.rel, Fork::Main)?;
         if !std::mem::replace(searched, true) {
             for block in (blocks.saturating_sub(SEARCH_PAGES).max(2)..blocks).rev() {
@@ -229,11 +235,11 @@ impl GistIndex {
                 }
                 state.spare.lock().push(block);
             }
-            if state.spare.lock().len() >= RESERVE {
+            if state.spare.lock().len() > had {
                 return Ok(());
             }
         }
-        let count = (blocks / 8).clamp(RESERVE as u32, CHUNK);
+        let count = (blocks / 8).clamp(LEAST, CHUNK);
         let first = self.storage.extend(self.rel, Fork::Main, count)?;
         let mut spare = state.spare.lock();
         let known = std::mem::take(&mut *spare);
@@ -243,17 +249,29 @@ impl GistIndex {
     }
 }
 
+/// A new page: its block, the key that covers its cells, the cells.
+type Fresh = (u32, Vec<u8>, Vec<Cell>);
+
 /// What becomes of a page.
-enum Plan {
+enum Change {
     /// A cell in the place of another, and further ones; `whole`: all of the page's cells then.
     Put { own: Option<(usize, Cell)>, more: Vec<Cell>, whole: Vec<Cell> },
     /// Some cells stay, the others go to new pages.
-    Split { stays: Vec<Cell>, rest: Vec<(u32, Vec<u8>, Vec<Cell>)> },
+    Split { stays: Vec<Cell>, rest: Vec<Fresh> },
     /// All cells go to new pages, and the root is one level higher.
-    Root { covered: Vec<(u32, Vec<u8>, Vec<Cell>)> },
+    Root { covered: Vec<Fresh> },
 }
 
-impl Plan {
+impl Change {
+    /// The new pages.
+    fn fresh(&self) -> &[Fresh] {
+        match self {
+            Change::Put { .. } => &[],
+            Change::Split { rest, .. } => rest,
+            Change::Root { covered } => covered,
+        }
+    }
+
     fn write(
         self,
         mtr: &mut Mtr<'_>,
@@ -263,13 +281,13 @@ impl Plan {
     ) {
         let head = Head::of(Node(mtr.page(page)));
         match self {
-            Plan::Put { own, more, whole } => {
+            Change::Put { own, more, whole } => {
                 let own = own.iter().all(|(n, cell)| page::put(mtr, page, Some(*n), cell));
                 if !own || !more.iter().all(|cell| page::put(mtr, page, None, cell)) {
                     page::write(mtr, page, head, &whole);
                 }
             }
-            Plan::Split { stays, rest } => {
+            Change::Split { stays, rest } => {
                 // The chain of right links: this page, the new ones, what was at the right before.
                 let mut chain = rest.iter().map(|(block, ..)| *block);
                 let first = chain.next().unwrap_or(head.right);
@@ -281,7 +299,7 @@ impl Plan {
                     page::write(mtr, page, Head { level: head.level, right, split }, cells);
                 }
             }
-            Plan::Root { covered } => {
+            Change::Root { covered } => {
                 let mut cells = Vec::with_capacity(covered.len());
                 for ((block, key, own), page) in covered.into_iter().zip(fresh) {
                     mtr.init(page);

@@ -46,8 +46,8 @@ pub use scan::{KeyCheck, KeyDistance, Near, Nearest, TreeSearch, by_distance};
 const ROOT: u32 = 1;
 /// Pages at the file's end that are looked at for leftovers of a crash.
 const SEARCH_PAGES: u32 = 64;
-/// Pages that one insert needs, at most.
-const RESERVE: usize = 48;
+/// Fewest pages added to the file at a time.
+const LEAST: u32 = 4;
 /// Most pages added to the file at a time.
 const CHUNK: u32 = 128;
 /// More levels than any tree has.

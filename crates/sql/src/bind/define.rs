@@ -787,6 +787,9 @@ impl Binder<'_> {
         };
         let Some(node) = inner(&elem.expr) else {
             if rel.table.column(&elem.name).is_none() {
+                if SYSTEM_COLUMNS.iter().any(|(_, name, _)| *name == elem.name) {
+                    return Err(on_system_columns());
+                }
                 return Err(err!(UNDEFINED_COLUMN, "column \"{}\" does not exist", elem.name));
             }
             let name = elem.name.clone();
@@ -810,6 +813,9 @@ impl Binder<'_> {
         scope.place.set(super::scope::Place::IndexKey);
         let expr = self.holding(|b| b.expr(&scope, node))?;
         let expr = self.resolve_unknown(expr)?;
+        if has_system_columns(rel, &expr) {
+            return Err(on_system_columns());
+        }
         if crate::walk::is_changeable(&expr) {
             return Err(err!(
                 INVALID_OBJECT_DEFINITION,
@@ -870,6 +876,9 @@ impl Binder<'_> {
         let mut scope = super::Scope::new(None);
         scope.items.push(self.item_of(rel));
         let expr = self.holding(|b| b.condition(&scope, node, super::scope::Place::IndexWhere))?;
+        if has_system_columns(rel, &expr) {
+            return Err(on_system_columns());
+        }
         if crate::walk::is_changeable(&expr) {
             return Err(err!(
                 INVALID_OBJECT_DEFINITION,
@@ -1063,6 +1072,21 @@ pub(crate) fn table_columns(rel: &crate::logical::TableRel, expr: &crate::Expr) 
 }
 
 /// A table that exists only to bind expressions over its columns.
+/// `0A000`.
+fn on_system_columns() -> base::Error {
+    err!(FEATURE_NOT_SUPPORTED, "index creation on system columns is not supported")
+}
+
+/// Whether an expression over a table's row uses `ctid` and its like.
+fn has_system_columns(rel: &crate::logical::TableRel, expr: &crate::expr::Expr) -> bool {
+    crate::walk::any(expr, &|e| match e {
+        crate::expr::Expr::Column(col, _) => rel
+            .column(*col)
+            .is_some_and(|c| !matches!(c, ScanColumn::Attr(_) | ScanColumn::TableOid)),
+        _ => false,
+    })
+}
+
 fn transient_table(name: &str, columns: &[ColumnDef]) -> Table {
     Table {
         name: name.to_owned(),

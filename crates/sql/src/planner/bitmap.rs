@@ -124,13 +124,7 @@ impl Planner<'_> {
                 if !found.used.iter().any(|n| *n < own) {
                     return None;
                 }
-                let part = self.index_cost(
-                    source,
-                    &list,
-                    &found,
-                    index.method.properties().ordered,
-                    costs,
-                );
+                let part = self.index_cost(source, &list, (index, &found), costs);
                 Some(single(index.clone(), found, part, &list, costs))
             });
             let best = usable.min_by(|a, b| a.cost.total_cmp(&b.cost))?;

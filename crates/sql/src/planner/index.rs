@@ -577,7 +577,11 @@ fn same_kind(e: &Expr) -> bool {
                 && (types::user::base_type(inner.ty(), -1).0 == *ty
                     || matches!(
                         (inner.ty(), *ty),
-                        (VARCHAR, TEXT) | (TEXT, VARCHAR) | (REGCLASS, OID) | (OID, REGCLASS)
+                        (VARCHAR, TEXT)
+                            | (TEXT, VARCHAR)
+                            | (REGCLASS, OID)
+                            | (OID, REGCLASS)
+                            | (CIDR, INET)
                     ))
         }
         _ => false,

@@ -83,7 +83,7 @@ impl Planner<'_> {
             else {
                 continue;
             };
-            let part = self.index_cost(source, conditions, &matched, false, costs);
+            let part = self.index_cost(source, conditions, (&index, &matched), costs);
             let estimate = self.with_heap(source, &matched, &index, part, false, costs);
             let cost = read(&estimate);
             if cost < least {

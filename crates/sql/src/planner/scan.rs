@@ -152,13 +152,12 @@ impl Planner<'_> {
                 continue;
             }
             let Some(found) = self.match_conditions(&index, &source, conditions) else { continue };
-            let ordered = index.method.properties().ordered;
             // A whole unique key: the executor's short path, better than any scan of even one page.
             if found.one_row && costs.indexscan {
                 let only = costs.indexonlyscan
                     && !is_point(&found)
                     && covers(&index, &source, &found, need);
-                let part = self.index_cost(&source, conditions, &found, ordered, costs);
+                let part = self.index_cost(&source, conditions, (&index, &found), costs);
                 let estimate = self.with_heap(&source, &found, &index, part, only, costs);
                 let order = found.order.clone();
                 let method =
@@ -168,7 +167,7 @@ impl Planner<'_> {
             let arms = self.match_ors(&index, &source, conditions);
             for (found, single) in std::iter::once((found, true)).chain(arms.map(|f| (f, false))) {
                 let only = costs.indexonlyscan && covers(&index, &source, &found, need);
-                let part = self.index_cost(&source, conditions, &found, ordered, costs);
+                let part = self.index_cost(&source, conditions, (&index, &found), costs);
                 let estimate = self.with_heap(&source, &found, &index, part, only, costs);
                 for backward in [false, true] {
                     let (order, fits) = order_for(&found, backward, required);
@@ -312,14 +311,17 @@ impl Planner<'_> {
         &self,
         source: &Source<'_>,
         conditions: &[Expr],
-        found: &Match,
-        ordered: bool,
+        (index, found): (&Index, &Match),
         costs: &Costs,
     ) -> IndexCost {
+        let ordered = index.method.properties().ordered;
         let used: Vec<Expr> = found.used.iter().map(|i| conditions[*i].clone()).collect();
         let stated: Vec<Expr> = found.implied.iter().map(|i| conditions[*i].clone()).collect();
         let partial = self.selectivity(Some(source.table), &stated);
         let share = partial * self.selectivity(Some(source.table), &used);
+        if index.method == base::AccessMethod::Brin {
+            return self.brin_cost(source, index, share, used.len(), costs);
+        }
         let rows = if found.one_row { 1.0 } else { (source.rows * share).round().max(1.0) };
         let entries = (source.rows * partial).max(2.0);
         let visits = visits(&found.bounds);
@@ -343,6 +345,30 @@ impl Planner<'_> {
         let total =
             startup + descent * (visits - 1.0) + leaves * costs.random_page + rows * per_row;
         IndexCost { startup, total, share, rows }
+    }
+
+    /// The same of a BRIN index: the share of the ranges whose summaries allow for rows grows as the rows' order has
+    /// less to do with the values'.
+    fn brin_cost(
+        &self,
+        source: &Source<'_>,
+        index: &Index,
+        share: f64,
+        conditions: usize,
+        costs: &Costs,
+    ) -> IndexCost {
+        let option = index.options.iter().find(|o| o.0 == "pages_per_range");
+        let per_range = option.and_then(|o| o.1.parse().ok()).unwrap_or(128.0_f64);
+        let ranges = (source.pages / per_range.max(1.0)).ceil().max(1.0);
+        let correlation = self.correlation(source, index).abs();
+        let least = (ranges * share).ceil();
+        let read = if correlation < 1e-10 { ranges } else { (least / correlation).min(ranges) };
+        let share = (read / ranges).min(1.0);
+        let summaries = (ranges / ENTRIES_PER_PAGE).ceil();
+        let startup = summaries * costs.seq_page + costs.operator * conditions as f64;
+        let total =
+            startup + costs.random_page + 0.1 * costs.operator * read * per_range.min(source.pages);
+        IndexCost { startup, total, share, rows: (source.rows * share).round().max(1.0) }
     }
 
     /// An index scan with its visits to the table.

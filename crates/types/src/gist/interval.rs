@@ -411,45 +411,78 @@ impl GistClass for ScalarOps {
     }
 
     fn distance(&self, _strategy: u16, value: &Datum) -> Result<Option<KeyDistance>> {
-        let Some(to) = number(self.ty, &self.bytes(value)?) else { return Ok(None) };
+        let bytes = self.bytes(value)?;
+        let Some(to) = number(self.ty, &bytes) else { return Ok(None) };
         let ty = self.ty;
         Ok(Some(Arc::new(move |key, leaf| {
             let Some((lower, upper)) = read(key).ends() else { return (f64::INFINITY, leaf) };
             let at = |end| number(ty, end).unwrap_or(to);
-            let (from, until) = (at(lower), at(upper));
-            let off = if to < from { from - to } else { (to - until).max(0.0) };
-            (off, false)
+            (to.distance(at(lower), at(upper)), false)
         })))
     }
 }
 
 /// The number that a key of a fixed width stands for.
-fn number(ty: Oid, key: &[u8]) -> Option<f64> {
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Number {
+    Whole(i128),
+    Float(f64),
+}
+
+impl Number {
+    /// How far it is from an interval.
+    fn distance(self, from: Number, until: Number) -> f64 {
+        match (self, from, until) {
+            (Number::Whole(own), Number::Whole(from), Number::Whole(until)) => {
+                // Exact, then rounded: large numbers that are near each other stay apart.
+                from.saturating_sub(own).max(own.saturating_sub(until)).max(0) as f64
+            }
+            (Number::Float(own), Number::Float(from), Number::Float(until)) => {
+                if own < from {
+                    from - own
+                } else if own > until {
+                    own - until
+                } else if own.is_nan() {
+                    f64::NAN
+                } else {
+                    0.0
+                }
+            }
+            _ => f64::NAN,
+        }
+    }
+}
+
+fn number(ty: Oid, key: &[u8]) -> Option<Number> {
     let body = key.get(1..)?;
-    let signed = |width: usize| -> Option<f64> {
+    let signed = |width: usize| -> Option<Number> {
         let mut value: i128 = 0;
         for byte in body.get(..width)? {
             value = value << 8 | i128::from(*byte);
         }
-        Some((value - (1i128 << (width * 8 - 1))) as f64)
+        Some(Number::Whole(value - (1i128 << (width * 8 - 1))))
     };
     match ty {
         oids::INT2 => signed(2),
         oids::INT4 | oids::DATE => signed(4),
         oids::INT8 | oids::TIME | oids::TIMESTAMP | oids::TIMESTAMPTZ | oids::MONEY => signed(8),
-        oids::OID => body.first_chunk::<4>().map(|b| f64::from(u32::from_be_bytes(*b))),
+        oids::OID => {
+            let value = body.first_chunk::<4>().map(|b| u32::from_be_bytes(*b));
+            value.map(|value| Number::Whole(value.into()))
+        }
         oids::FLOAT4 => {
             let key = u32::from_be_bytes(*body.first_chunk::<4>()?);
             let bits = if key >> 31 == 1 { key ^ 1 << 31 } else { !key };
-            Some(f64::from(f32::from_bits(bits)))
+            Some(Number::Float(f64::from(f32::from_bits(bits))))
         }
         oids::FLOAT8 => {
             let key = u64::from_be_bytes(*body.first_chunk::<8>()?);
-            Some(f64::from_bits(if key >> 63 == 1 { key ^ 1 << 63 } else { !key }))
+            let bits = if key >> 63 == 1 { key ^ 1 << 63 } else { !key };
+            Some(Number::Float(f64::from_bits(bits)))
         }
         oids::INTERVAL => {
             let key = u128::from_be_bytes(*body.first_chunk::<16>()?);
-            Some((key as i128 ^ i128::MIN) as f64)
+            Some(Number::Whole(key as i128 ^ i128::MIN))
         }
         _ => None,
     }
@@ -510,9 +543,10 @@ mod tests {
         for value in [-5.5f64, 0.0, 3.25, 1e300] {
             let ops = ScalarOps { ty: oids::FLOAT8 };
             let key = ops.bytes(&Datum::Float8(value)).expect("bytes");
-            assert_eq!(number(oids::FLOAT8, &key), Some(value));
+            assert_eq!(number(oids::FLOAT8, &key), Some(Number::Float(value)));
         }
         let ops = ScalarOps { ty: oids::INT4 };
-        assert_eq!(number(oids::INT4, &ops.bytes(&Datum::Int4(-7)).expect("bytes")), Some(-7.0));
+        let key = ops.bytes(&Datum::Int4(-7)).expect("bytes");
+        assert_eq!(number(oids::INT4, &key), Some(Number::Whole(-7)));
     }
 }
