@@ -4,7 +4,9 @@ use base::{AccessMethod, Result, err};
 use catalog::{Column, ForeignKeyAction, OnCommit, Table, TableKind};
 use pg_query::{NodeEnum, protobuf as pb};
 
+use crate::logical::SYSTEM_COLUMNS;
 use crate::parse::deparse_expr;
+use crate::plan::ScanColumn;
 use crate::utility::{
     ColumnDef, ColumnSequence, ConstraintDef, ConstraintDefKind, IndexKey, Inherits, Name,
     Persistence, SequenceOptions, Utility,
