@@ -10,7 +10,7 @@ use base::{RelId, Result, TupleId, Xid, sqlstate};
 
 use super::*;
 use crate::tests::{manager, session};
-use crate::{Isolation, LockOwner, TxnManager};
+use crate::{Isolation, LockOwner, Transaction, TxnManager, XidStatus};
 
 const TABLE: RelId = RelId(20_001);
 const INDEX: RelId = RelId(20_002);
