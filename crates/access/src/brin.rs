@@ -20,8 +20,8 @@ use base::{AccessMethod, RelId, Result, TupleId};
 use storage::Storage;
 use txn::{Transaction, TxnManager};
 
-use crate::btree::node::{self, Entry};
 use crate::btree::{BTree, Inserted, KeyRange, Rewritten, Unique};
+use crate::btree::node::{self, Entry};
 use crate::index::{Found, IndexMethod, NextEntry, Report, Search, wrong_search};
 
 /// Pages of a range by default.
@@ -31,7 +31,7 @@ pub const SUMMARY_MAX: usize = node::MAX_KEY - RANGE;
 /// Bytes of a range's number.
 const RANGE: usize = 4;
 
-/// What makes summaries, which are bytes to the index.
+/// The maker of summaries, which are bytes to the index.
 pub trait SummaryOps: Send + Sync {
     /// The summary of no rows.
     fn empty(&self) -> Vec<u8>;
@@ -52,7 +52,7 @@ pub trait SummaryOps: Send + Sync {
 /// Whether rows of a range with this summary may satisfy a condition.
 pub type SummaryCheck = Arc<dyn Fn(&[u8]) -> Result<bool> + Send + Sync>;
 
-/// What is looked for.
+/// A search: the conditions that summaries are asked.
 #[derive(Clone)]
 pub struct BrinSearch {
     /// The condition.
@@ -74,7 +74,7 @@ pub struct BrinIndex {
     pub rel: RelId,
     /// Pages of a range.
     pub pages_per_range: u32,
-    /// What writers need.
+    /// The operations that writers need.
     pub ops: Option<Arc<dyn SummaryOps>>,
     tree: BTree,
 }

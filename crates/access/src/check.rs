@@ -14,8 +14,8 @@ use base::{Result, TupleId, Xid};
 use storage::{PAGE_SIZE, Page};
 use txn::{TxnManager, XidStatus};
 
-use crate::heap::page::{self, IN_CHAIN, Line, NEXT_IN_CHAIN};
 use crate::heap::{Heap, visible};
+use crate::heap::page::{self, IN_CHAIN, Line, NEXT_IN_CHAIN};
 use crate::index::AnyIndex;
 
 /// Stops listing findings after so many.
@@ -192,7 +192,7 @@ impl Checker<'_> {
     }
 }
 
-/// What is wrong with a heap page's layout.
+/// Faults of a heap page's layout.
 fn structure(page: &Page) -> Vec<String> {
     let mut findings = Vec::new();
     let (lower, upper) = (page::lower(page), page::upper(page));

@@ -1,6 +1,6 @@
 //! The seam between index methods and all who use indexes.
 //!
-//! What a method does is [`IndexMethod`]; [`AnyIndex`] is an index of whichever method its table's
+//! A method's work is [`IndexMethod`]; [`AnyIndex`] is an index of whichever method its table's
 //! catalog entry names. Rows come as *keys*: bytes that say what the index holds of a row, in a form
 //! that its method defines. What is looked for comes as a [`Search`]. What the bytes mean is known
 //! above (`exec::table::KeyCodec` makes keys, `exec::index_search` makes searches).
@@ -33,7 +33,7 @@ use crate::hash::{HashIndex, HashState};
 /// Gives sorted entries: puts the next one's bytes into the buffer and returns its row, None at the end.
 pub type NextEntry<'a> = dyn FnMut(&mut Vec<u8>) -> Result<Option<TupleId>> + 'a;
 
-/// What is looked for.
+/// A search of an index.
 #[derive(Clone, Debug)]
 pub enum Search {
     /// Keys within a range (B-tree).
@@ -57,10 +57,10 @@ pub struct Found {
     pub recheck: bool,
 }
 
-/// What a check found, and all entries.
+/// The findings of a check, and all entries.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// What is wrong.
+    /// Faults, one a line.
     pub findings: Vec<String>,
     /// Every entry: its bytes as [`IndexMethod::entries`] gives them, and its row.
     pub entries: Vec<(Vec<u8>, TupleId)>,
@@ -124,7 +124,7 @@ pub trait IndexMethod: Sized {
     /// I/O, interrupts.
     fn bulk_delete(&self, dead: &dyn Fn(TupleId) -> bool) -> Result<u64>;
 
-    /// What a vacuum does beside: work that inserts have put off.
+    /// The further work of a vacuum: work that inserts have put off.
     ///
     /// # Errors
     /// I/O, interrupts.

@@ -20,7 +20,8 @@
 //! rows once the page has been evicted. That holds until the page is in memory: a page that was taken out
 //! of its range and has yet to arrive there is in no list either.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::atomic::Ordering::Relaxed;
 
 use sched::SpinLock;
 
@@ -58,7 +59,7 @@ pub struct Space {
     pub rows_pages: AtomicU32,
     /// Versions ended (updates, deletes) since vacuum last ran.
     pub ended: AtomicU64,
-    /// What vacuum had to keep when it last ran, and for whom.
+    /// The versions that vacuum had to keep when it last ran, and for whom.
     pub held_back: SpinLock<Vec<HeldBack>>,
     /// The bound of the live snapshots at the last futile attempt to prune a page, by block; saves
     /// repeating it.
@@ -322,7 +323,7 @@ mod tests {
         assert_eq!(space.take(EMPTY_PAGE).map(|t| t.block), Some(4));
     }
 
-    /// What each of four threads fills.
+    /// The pages that each of four threads fills.
     fn targets(space: &Space) -> Vec<Option<u32>> {
         let look = || std::thread::scope(|s| s.spawn(|| space.target()).join().ok().flatten());
         (0..4).map(|_| look()).collect()

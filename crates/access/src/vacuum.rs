@@ -16,14 +16,12 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use base::usage::Use;
 use base::{Fork, Result, TupleId, WaitEvent};
+use base::usage::Use;
 use sched::observe::progress::{Count, Progress};
 use txn::TxnManager;
 
-use crate::heap::Heap;
-use crate::heap::bridge;
-use crate::heap::page;
+use crate::heap::{Heap, bridge, page};
 use crate::heap::prune::{self, Pruned, Scope, VisibilityHorizon};
 use crate::index::AnyIndex;
 use crate::visibility_map::is_all_visible;
@@ -31,7 +29,7 @@ use crate::visibility_map::is_all_visible;
 /// Dead line pointers remembered at a time (48 MB).
 const DEAD_MAX: usize = 6 << 20;
 
-/// What a vacuum did.
+/// The work that a vacuum did.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VacuumStats {
     /// Pages of the table.
@@ -59,7 +57,7 @@ pub struct Pace {
     pub limit: u64,
     /// Cost of a page found in memory, of one read, and of one changed.
     pub costs: [u64; 3],
-    /// What the task had used of these when it rested last.
+    /// The task's usage of these when it rested last.
     used: [u64; 3],
 }
 

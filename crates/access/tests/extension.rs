@@ -1,4 +1,4 @@
-//! What happens inside an extension shows while it happens.
+//! The steps inside an extension show while they happen.
 
 mod common;
 

@@ -139,7 +139,7 @@ fn vacuum_leads_an_old_version_past_the_chains_that_follow() {
         assert!(table.update(&tx, 1, |v| v + 1).unwrap());
         commit(tx);
     }
-    // What is dead loses its index entries by the next vacuum, if it was passed by already.
+    // A dead version loses its index entries by the next vacuum, if it was passed by already.
     table.vacuum(&db);
     let stats = table.vacuum(&db);
     assert_eq!((stats.live, stats.kept), (1, 1));

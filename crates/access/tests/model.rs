@@ -48,7 +48,7 @@ fn history(seed: u64, steps: usize, keys: u64, pad: usize) {
             1 if step > steps / 2 => {
                 drop(session);
                 drop(table);
-                // What is acknowledged is durable; the test's commits are not waited for.
+                // An acknowledged commit is durable; the test's commits are not waited for.
                 db.storage.wal.flush(db.storage.wal.insert_position()).expect("flush");
                 db = db.crash();
                 table = Table::open(&db, rels, pad);

@@ -55,18 +55,18 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, PartialEq)]
 pub struct Error(Box<Fields>);
 
-/// What an [`Error`] carries.
+/// The parts of an [`Error`] besides its code.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fields {
     /// Kind.
     pub code: SqlState,
-    /// What happens to the connection.
+    /// Whether the statement, the connection or the server ends.
     pub severity: Severity,
     /// The primary message.
     pub message: String,
     /// More about it.
     pub detail: Option<String>,
-    /// What to do.
+    /// Advice on a remedy.
     pub hint: Option<String>,
     /// Where in the statement, in characters from 1; 0 when not known.
     pub position: u32,
@@ -248,7 +248,7 @@ impl Error {
         &self.0.message
     }
 
-    /// What happens to the connection.
+    /// Whether the statement, the connection or the server ends.
     pub fn severity(&self) -> Severity {
         self.0.severity
     }

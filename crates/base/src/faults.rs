@@ -5,11 +5,12 @@
 //! points: on average (exactly, by count) one passage in 50 panics, each `plan` fails. In a server built
 //! without debug assertions a point is no code at all and the setting is refused.
 //!
-//! What must hold: a panic at a point of a *statement* ends that statement with `XX000`, and its latches,
+//! The rule that each point tests: a panic at a point of a *statement* ends that statement with `XX000`, and its latches,
 //! pins, locks and memory are given back; at a *critical* point shared state is in doubt, so the server
 //! stops and its supervisor starts it again, with recovery.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::{Error, Result, err};
 
@@ -22,7 +23,7 @@ pub struct FaultInfo {
     pub name: &'static str,
     /// Whether a panic there stops the server.
     pub critical: bool,
-    /// What is going on there.
+    /// The work that the server does at the point.
     pub description: &'static str,
 }
 
@@ -31,7 +32,7 @@ include!(concat!(env!("OUT_DIR"), "/faults.rs"));
 /// Whether fault points are part of this program.
 pub const COMPILED: bool = cfg!(debug_assertions);
 
-/// What an armed point does.
+/// The effect of an armed point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Panics.

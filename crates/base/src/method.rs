@@ -9,7 +9,7 @@ pub enum AccessMethod {
     BTree,
     /// Equality, by hash codes.
     Hash,
-    /// What values consist of: elements, keys, words.
+    /// The parts that values consist of: elements, keys, words.
     Gin,
     /// A tree of keys that cover those below them.
     Gist,
@@ -19,7 +19,7 @@ pub enum AccessMethod {
     Brin,
 }
 
-/// What indexes of a method can do.
+/// The capabilities of indexes of a method.
 #[derive(Clone, Copy, Debug)]
 pub struct Properties {
     /// Scans give rows in the order of the keys, and backwards.
@@ -115,7 +115,7 @@ impl AccessMethod {
         self == AccessMethod::BTree
     }
 
-    /// What it can do.
+    /// The method's capabilities.
     pub fn properties(self) -> &'static Properties {
         match self {
             AccessMethod::BTree => &Properties {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-/// What is known of a condition.
+/// The truth of a condition as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ternary {
     /// It doesn't hold.

@@ -65,7 +65,7 @@ impl Usage {
         self.0.iter_mut().zip(other.0).for_each(|(a, b)| *a += b);
     }
 
-    /// What came since an earlier reading of the same counts.
+    /// The counts since an earlier reading.
     #[must_use]
     pub fn since(&self, earlier: &Usage) -> Usage {
         Usage(std::array::from_fn(|i| self.0[i].saturating_sub(earlier.0[i])))

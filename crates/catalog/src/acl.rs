@@ -38,7 +38,7 @@ impl AclKind {
         }
     }
 
-    /// What everybody has on a new one.
+    /// The rights that everybody has on a new one.
     fn public(self) -> u16 {
         match self {
             AclKind::Database => TEMPORARY | CONNECT,
@@ -111,7 +111,7 @@ pub fn default_items(kind: AclKind, owner: Id) -> Vec<AclItem> {
     public.into_iter().chain([item(owner, kind.all())]).collect()
 }
 
-/// What a role may do with an object: bits of rights, and those of them that it may grant on.
+/// The rights of a role on an object: bits of rights, and those of them that it may grant on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     /// Rights.
@@ -262,7 +262,7 @@ impl<'a> Rights<'a> {
         items
     }
 
-    /// What a role may do with an object.
+    /// The rights of a role on an object.
     pub fn held(&self, role: Id, kind: AclKind, object: Id) -> Held {
         let everything = Held { privileges: kind.all(), grantable: kind.all() };
         if self.is_superuser(role) {
@@ -281,7 +281,7 @@ impl<'a> Rights<'a> {
         held
     }
 
-    /// What a role may do with a column by rights on the column alone.
+    /// The rights of a role on a column by grants on the column alone.
     pub fn held_on_column(&self, role: Id, table: Id, column: u16) -> Held {
         let Some(acl) = self.catalog.acl(AclKind::Table, table, column) else {
             return Held::default();
@@ -384,7 +384,7 @@ pub fn sort(items: &mut [AclItem]) {
     items.sort_by_key(|i| (i.grantee, i.grantor, i.privileges, i.grantable));
 }
 
-/// What these roles have together; whoever has the owner's rights may grant `all`.
+/// The rights that these roles have together; a role with the owner's rights may grant `all`.
 fn sum(items: &[AclItem], roles: &[Id], owner: Id, all: u16) -> Held {
     let mut held = Held::default();
     if roles.contains(&owner) {

@@ -1,6 +1,6 @@
 //! Collations: those that initdb makes, and those that users made.
 //!
-//! What PostgreSQL's initdb finds in ICU is listed in `system/facts/collations.txt`. The library knows
+//! The locales that PostgreSQL's initdb finds in ICU are listed in `system/facts/collations.txt`. The library knows
 //! orders of its own for fewer languages than that list has; all others have the root's, as in ICU.
 
 use std::collections::HashMap;
@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 use base::{Error, err};
 use types::{TypeIo, oids};
 
-use crate::object::ids::{COLLATION_C, COLLATION_DEFAULT, PG_CATALOG, SUPERUSER};
 use crate::object::{Collation, Column, Id, IndexColumn, KeyCollation, Table, UserTypeKind};
+use crate::object::ids::{COLLATION_C, COLLATION_DEFAULT, PG_CATALOG, SUPERUSER};
 use crate::snapshot::Snapshot;
 use crate::system::facts::icu_locales;
 

@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::object::{Aggregate, Cast, Conversion, Defined, ExtendedStatistics, Extension, Id, Operator, OperatorClass, OperatorFamily, TextSearchConfig, TextSearchDictionary};
 use crate::object::ids::{self, PG_CATALOG};
-use crate::object::{
-    Aggregate, Cast, Conversion, Defined, ExtendedStatistics, Extension, Id, Operator,
-    OperatorClass, OperatorFamily, TextSearchConfig, TextSearchDictionary,
-};
 use crate::snapshot::Snapshot;
 use crate::system::facts;
 
@@ -216,7 +213,7 @@ impl Snapshot {
         }
     }
 
-    /// What makes a function an aggregate.
+    /// The definition that makes a function an aggregate.
     pub fn aggregate(&self, function: Id) -> Option<&Aggregate> {
         self.function(function)?.aggregate.as_deref()
     }

@@ -44,7 +44,7 @@ pub enum Object {
     Role(Role),
     /// A database.
     Database(Database),
-    /// What ANALYZE found out; its id is the table's with the top bit set.
+    /// The findings of ANALYZE; their id is the table's with the top bit set.
     Stats(Box<TableStats>),
     /// A comment on an object (or on one of its columns).
     Comment(Comment),
@@ -175,7 +175,7 @@ pub struct Comment {
     pub object: Id,
     /// Its column from 1, or 0.
     pub column: u16,
-    /// What it says.
+    /// The comment's text.
     pub text: String,
     /// The object belongs to all databases.
     #[serde(default)]
@@ -186,7 +186,7 @@ pub struct Comment {
     pub class: Id,
 }
 
-/// What ANALYZE found.
+/// The findings of ANALYZE about a table.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TableStats {
     /// The table.
@@ -261,7 +261,7 @@ impl Object {
     }
 }
 
-/// What a new data directory has; what is not shared, in each database.
+/// The objects of a new data directory; those that are not shared, in each database.
 pub(crate) fn initial() -> Vec<Object> {
     let schema =
         |oid, name: &str, owner| Object::Schema(Schema { oid, name: name.to_owned(), owner });

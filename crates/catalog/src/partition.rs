@@ -48,7 +48,7 @@ impl Family {
         Family { members, earlier: self.to_follow(id), ..Family::default() }
     }
 
-    /// What a version in which one member changes makes its register of.
+    /// The register from which a version makes its own in which one member changes.
     fn to_follow(&self, id: Id) -> Option<(Arc<Register>, Vector<Id>)> {
         let (register, mut changed) = match self.register.get() {
             Some(register) => (register.clone(), Vector::new()),
@@ -58,7 +58,7 @@ impl Family {
         (changed.len() <= self.members.len() + 16).then_some((register, changed))
     }
 
-    /// What the partitions hold, to look up one bound. From one version of the catalog to the next it costs as
+    /// The bounds of all partitions, to look up one. From one version of the catalog to the next it costs as
     /// much as there are changes, not as there are partitions.
     ///
     /// # Errors
@@ -252,10 +252,10 @@ impl Register {
 /// A bound's values, decoded.
 pub type EdgeRow = Vec<Edge<Datum>>;
 
-/// What a partition holds.
+/// The rows that a partition holds.
 #[derive(Clone, Debug)]
 pub enum Held {
-    /// What no other partition holds.
+    /// The rows that no other partition holds.
     Default,
     /// These values, and whether NULL.
     List(Vec<Datum>, bool),
@@ -297,7 +297,7 @@ fn decode(key: &PartitionKey, text: &str) -> Result<Datum> {
     Ok(sort_key(key, &value))
 }
 
-/// What a partition's bound says, decoded, with values as [`sort_key`] makes them.
+/// A partition's bound, decoded, with values as [`sort_key`] makes them.
 ///
 /// # Errors
 /// A value that can't be read.

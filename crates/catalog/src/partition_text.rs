@@ -213,7 +213,7 @@ fn range(
     to: &[Edge<String>],
 ) -> Vec<String> {
     let mut parts = Vec::new();
-    // What both bounds begin with is said once.
+    // The columns that both bounds begin with alike are said once.
     let common = from.iter().zip(to).take_while(|(a, b)| a == b && matches!(a, Edge::Value(_)));
     let common = common.count();
     for ((edge, key), operand) in from.iter().zip(&by.keys).zip(operands).take(common) {

@@ -46,7 +46,7 @@ pub fn arguments(function: &Function, defaults: bool) -> String {
     format!("{}{space}ORDER BY {}", all.join(", "), ordered.join(", "))
 }
 
-/// What stands behind RETURNS; None for a procedure. `path`: schemas that need not be named.
+/// The text behind RETURNS; None for a procedure. `path`: schemas that need not be named.
 pub fn result(catalog: &Snapshot, path: &[Id], function: &Function) -> Option<String> {
     if function.procedure {
         return None;

@@ -44,7 +44,7 @@ pub struct Taken {
     pub first: i64,
     /// Last.
     pub last: i64,
-    /// What must be durable before they leave the server.
+    /// The log position that must be durable before they leave the server.
     pub lsn: Lsn,
 }
 

@@ -7,11 +7,7 @@ use base::{Error, Result, err};
 use imbl::{HashMap, OrdMap, OrdSet};
 
 use crate::defined_map::DefinedMap;
-use crate::object::{
-    Acl, AclKind, Collation, Comment, Database, DefaultAcl, Defined, EventTrigger, Function, Id,
-    Index, Object, Role, Schema, Sequence, SessionDefaults, Table, TableStats, UserType,
-    UserTypeKind, ids,
-};
+use crate::object::{Acl, AclKind, Collation, Comment, Database, DefaultAcl, Defined, EventTrigger, Function, Id, Index, Object, Role, Schema, Sequence, SessionDefaults, Table, TableStats, UserType, UserTypeKind, ids};
 use crate::partition::Family;
 
 /// See the module's documentation.
@@ -28,7 +24,7 @@ pub struct Snapshot {
     comments: OrdMap<Id, Arc<Comment>>,
     sequences: OrdMap<Id, Arc<Sequence>>,
     types: OrdMap<Id, Arc<UserType>>,
-    /// What each type's oid stands for, those of arrays and of tables' rows included.
+    /// The type behind each oid, those of arrays and of tables' rows included.
     type_ids: OrdMap<Id, TypeId>,
     functions: OrdMap<Id, Arc<Function>>,
     pub(crate) collations: OrdMap<Id, Arc<Collation>>,
@@ -58,7 +54,7 @@ pub struct Snapshot {
     database_names: HashMap<String, Id>,
 }
 
-/// What a type's oid stands for; true for the array type.
+/// The type that an oid stands for; true for the array type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypeId {
     /// A type, by its oid.
@@ -67,7 +63,7 @@ pub enum TypeId {
     Row(Id, bool),
 }
 
-/// What shares the name space of `pg_class`.
+/// An object of the name space of `pg_class`.
 #[derive(Clone)]
 pub enum Relation {
     /// A table or view.
@@ -90,7 +86,7 @@ impl Relation {
 }
 
 impl Snapshot {
-    /// What a transaction plans with whose snapshot is as old as this CSN: younger indexes are there, to
+    /// The view to plan with for a transaction whose snapshot is as old as this CSN: younger indexes are there, to
     /// be kept up to date, but hidden. Private, like a version with uncommitted changes.
     pub fn for_snapshot(&self, csn: u64) -> Snapshot {
         let mut old = self.clone();
@@ -558,7 +554,7 @@ impl Snapshot {
         self.types.values().find(|t| class != 0 && t.class == class)
     }
 
-    /// What a type's oid stands for.
+    /// The type that an oid stands for.
     pub fn type_id(&self, ty: Id) -> Option<TypeId> {
         self.type_ids.get(&ty).copied()
     }
@@ -648,7 +644,7 @@ impl Snapshot {
         self.functions.values()
     }
 
-    /// What ANALYZE found out about a table.
+    /// The findings of ANALYZE about a table.
     pub fn stats(&self, table: Id) -> Option<&Arc<TableStats>> {
         self.stats.get(&table)
     }

@@ -80,7 +80,7 @@ pub struct CatalogTx {
     base: Arc<Snapshot>,
     /// Own changes over it, when there are any.
     private: Option<Arc<Snapshot>>,
-    /// What `private` lacks, in the order in which it was done.
+    /// The changes that `private` lacks, in the order in which they were made.
     pending: Vec<Change>,
     /// How many such versions there have been.
     generation: u64,
@@ -91,7 +91,7 @@ pub struct CatalogTx {
     doors: Vec<Closed>,
 }
 
-/// What a transaction did; cheap to copy for savepoints.
+/// The changes of a transaction; cheap to copy for savepoints.
 #[derive(Clone, Default)]
 struct Changes {
     objects: OrdMap<Key, Option<Arc<Object>>>,
@@ -115,7 +115,7 @@ impl Changes {
     }
 }
 
-/// What the internal heap holds.
+/// The content of the internal heap.
 #[derive(Default)]
 struct Contents {
     /// By database, or [`SHARED`].
@@ -259,7 +259,7 @@ impl Catalog {
         if orphans.is_empty() { Ok(()) } else { self.storage.set_aside(&orphans) }
     }
 
-    /// What all databases share, as a session sees it that is in none of them.
+    /// The objects that all databases share, as a session sees them that is in none of the databases.
     pub fn shared(&self) -> &Arc<OpenDatabase> {
         &self.shared
     }
@@ -356,7 +356,7 @@ impl CatalogTx {
         &self.base
     }
 
-    /// What the transaction sees now: the published version with the session's temporary objects and
+    /// The transaction's view now: the published version with the session's temporary objects and
     /// the transaction's own changes.
     pub fn view(&mut self) -> Arc<Snapshot> {
         let base = self.published().clone();

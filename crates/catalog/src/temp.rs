@@ -25,8 +25,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use access::AnyIndex;
-use base::ids::TEMPORARY;
 use base::{Fork, Oid, RelId, Result, WaitEvent, err};
+use base::ids::TEMPORARY;
 use imbl::OrdMap;
 use sched::Mutex;
 
@@ -40,14 +40,14 @@ const REST: usize = 1024;
 /// Objects by id.
 pub(crate) type Objects = OrdMap<Id, Arc<Object>>;
 
-/// What the server knows of all sessions' temporary objects.
+/// The server's knowledge of all sessions' temporary objects.
 pub(crate) struct Shared(Mutex<SharedTemp>);
 
 struct SharedTemp {
     /// The smallest id that was never used.
     next: u32,
     free: VecDeque<u32>,
-    /// What each session with temporary objects has committed, by the number in its schema's name.
+    /// The objects that each session has committed, by the number in its schema's name.
     sessions: BTreeMap<u32, Published>,
 }
 

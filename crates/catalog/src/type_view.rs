@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use base::{Oid, Result};
+use types::{Text, TypeIo};
 use types::datum::Shape;
 use types::func::{CastContext, CastMethod, CastRow};
 use types::user::{Directory, TextSearch, UserKind, UserType};
-use types::{Text, TypeIo};
 
 use crate::object::{Column, Defined, Id, Table, UserTypeKind, ids};
 use crate::snapshot::{Snapshot, TypeId};
@@ -79,7 +79,7 @@ impl TypeView {
 }
 
 impl Snapshot {
-    /// What is known of a user's type, a table's row type, or an array type over one of them.
+    /// The facts known of a user's type, a table's row type, or an array type over one of them.
     pub fn known_type(&self, ty: Id) -> Option<Arc<UserType>> {
         let (both, array) = match self.type_id(ty)? {
             TypeId::User(id, array) => {

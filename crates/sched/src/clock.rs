@@ -54,12 +54,12 @@ pub fn note_idle(ns: u64) {
     local().idle_since.set(ns);
 }
 
-/// What [`note_idle`] said, once.
+/// The moment that [`note_idle`] noted, once.
 pub(crate) fn idle_since() -> Option<u64> {
     Some(local().idle_since.replace(0)).filter(|ns| *ns != 0)
 }
 
-/// What follows at once on the moment `ns` need not read the clock again: it is the next
+/// Code that follows at once on the moment `ns` need not read the clock again: it is the next
 /// [`recent_ns`], unless the running task waits before.
 pub fn keep_recent(ns: u64) {
     local().reading.set(ns);

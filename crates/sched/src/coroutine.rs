@@ -19,8 +19,8 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use corosensei::stack::{Stack, StackPointer};
 use corosensei::{Coroutine, CoroutineResult};
+use corosensei::stack::{Stack, StackPointer};
 
 use crate::local::local;
 use crate::worker::Conn;
@@ -36,7 +36,7 @@ pub(crate) enum Step {
     Yielded,
     /// `Source::run` returned: whether the connection goes on.
     Done {
-        /// What `run` said.
+        /// Whether `run` left the coroutine suspended, not ended.
         open: bool,
     },
 }

@@ -18,8 +18,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use base::usage::USES;
 use base::{Error, Result, WaitEvent};
+use base::usage::USES;
 
 use crate::spin::SpinLock;
 use crate::task::{self, Interrupt, Task, TaskRef, Wake};
@@ -30,7 +30,7 @@ const STACK_BYTES: usize = 8 << 20;
 
 type Panic = Box<dyn std::any::Any + Send>;
 
-/// What the helpers of one call and their caller share; it outlives whoever looks at it last.
+/// The state that the helpers of one call and their caller share; it outlives the last of them that looks at it.
 struct Team {
     leader: TaskRef,
     running: AtomicUsize,

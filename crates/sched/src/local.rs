@@ -5,8 +5,8 @@
 //! an address of a thread-local that a compiler keeps across a suspension stays right. To not
 //! depend on that alone, [`local`] is never inlined.
 
-use std::cell::{Cell, RefCell};
 use std::ptr;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -41,7 +41,7 @@ pub(crate) struct Local {
     pub reading: Cell<u64>,
     /// See [`crate::clock::note_idle`]; 0: nothing.
     pub idle_since: Cell<u64>,
-    /// What the thread counts and puts down for itself; null until it does.
+    /// The thread's own counts and notes; null until it makes some.
     pub own: Cell<*const OfThread>,
     /// A number for each thread that waits, given out at its first wait; 0: none yet.
     number: Cell<usize>,

@@ -24,11 +24,11 @@ use base::{Error, Result, err};
 use mimalloc::MiMalloc;
 
 use crate::large;
-use crate::local::local;
 use crate::observe;
+use crate::local::local;
 use crate::task::{Interrupt, Task, TaskRef};
 
-/// What memory is taken for.
+/// The purpose that memory is taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Use {
@@ -146,7 +146,7 @@ impl Account {
         used >= self.watch.load(Ordering::Relaxed)
     }
 
-    /// What is held and for what.
+    /// The bytes that are held, by purpose.
     pub fn usage(&self) -> Usage {
         let get = |cell: &AtomicI64| cell.load(Ordering::Relaxed).max(0);
         let used = get(&self.used);
@@ -287,13 +287,13 @@ impl Drop for Account {
     }
 }
 
-/// What tasks hold.
+/// The memory that tasks hold.
 struct Held {
     /// All of them.
     sum: i64,
     /// The session that holds most of those that run a statement which has not been told to end.
     largest: Option<TaskRef>,
-    /// What those hold that have been told.
+    /// The memory of tasks that have been told to end.
     ending: i64,
     /// Most that any session holds.
     top: i64,

@@ -33,7 +33,7 @@ mod real {
             Me(local())
         }
 
-        /// What the lock's word says of its exclusive holder.
+        /// The exclusive holder as the lock's word tells it.
         #[inline]
         pub fn tag(self) -> u64 {
             self.0.current().id() & TAG_MASK

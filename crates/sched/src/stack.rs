@@ -6,10 +6,10 @@ use std::num::NonZeroUsize;
 use base::{Result, err};
 use corosensei::stack::{Stack, StackPointer};
 
-use crate::local::{Local, local};
 use crate::sys;
+use crate::local::{Local, local};
 
-/// What must be left for code that checks no more: drop code, the allocator, system libraries.
+/// The stack left for code that checks no more: drop code, the allocator, system libraries.
 const RESERVE_BYTES: usize = 64 << 10;
 
 /// `54001 stack depth limit exceeded` when less than 64 KiB are left on the running stack. Every
@@ -119,7 +119,7 @@ const PAGE: usize = 4096;
 const LARGE_BYTES_MIN: usize = 8 << 20;
 /// Stacks that a thread keeps.
 const KEPT: usize = 4;
-/// What a kept stack may have touched; the rest goes back to the system.
+/// The part of a kept stack that may have been touched; the rest goes back to the system.
 const KEPT_BYTES: usize = 256 << 10;
 
 thread_local! {

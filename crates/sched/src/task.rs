@@ -5,21 +5,21 @@
 //! (sessions on workers); see `Task::block`.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock, Weak};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicU8, Ordering, fence};
 use std::time::Instant;
 
+use base::{Error, Result, WaitEvent, err};
 use base::settings::{live_bool, setting};
 use base::usage::{USES, Usage, Use};
-use base::{Error, Result, WaitEvent, err};
 
+use crate::sys;
 use crate::clock::{self, NEVER, now_ns};
 use crate::local::{self, local};
 use crate::memory::Account;
 use crate::observe::{self, PackedWait, WaitObject, Waiting};
 use crate::parking::{Begin, DEAF, PARKED, POLLING, Parking};
 use crate::spin::SpinLock;
-use crate::sys;
 use crate::worker::{self, Conn};
 
 /// A session or a background thread, as the scheduler sees it: its wait slot (event, since when),
@@ -41,7 +41,7 @@ pub struct Task {
     awaited: AtomicI32,
     /// A [`PriorityClass`].
     priority_class: AtomicU8,
-    /// What it does within which waits are of interest only as part of it: event + 1; 0: nothing.
+    /// The piece of work within which waits are of interest only as part of it: event + 1; 0: nothing.
     work: AtomicU8,
     /// When the running statement must end.
     statement_deadline: AtomicU64,
@@ -53,7 +53,7 @@ pub struct Task {
     pub(crate) longest_turn: AtomicU64,
     /// The statement that it runs: its query identifier; 0: none.
     statement: AtomicU64,
-    /// What it has used: see [`used`].
+    /// The resources that it has used: see [`used`].
     usage: [AtomicU64; USES],
     /// Bits of the counts that changed since [`Task::usage_since`].
     used: AtomicU32,
@@ -67,7 +67,7 @@ pub struct Task {
     context: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
-/// What a task that is ready stands for: the earlier here go before the later (`worker/queue.rs`). Before
+/// The class of a task that is ready: the earlier here go before the later (`worker/queue.rs`). Before
 /// all of them go those that others wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -98,7 +98,7 @@ pub enum Wake {
     Interrupted,
 }
 
-/// What can be asked of a task from outside. Raised by [`check_interrupts`] as an error.
+/// A request to a task from outside. Raised by [`check_interrupts`] as an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Interrupt {
@@ -221,12 +221,12 @@ impl Task {
         self.statement.store(query_id, Ordering::Relaxed);
     }
 
-    /// What it holds of the heap.
+    /// The heap memory that it holds.
     pub fn memory(&self) -> &Account {
         &self.memory
     }
 
-    /// What it has used so far.
+    /// The resources that it has used so far.
     pub fn usage(&self) -> Usage {
         Usage(std::array::from_fn(|i| self.usage[i].load(Ordering::Relaxed)))
     }
@@ -298,7 +298,7 @@ impl Task {
         }
     }
 
-    /// What crates above keep with the task for their own use; None when nothing was given.
+    /// The value that crates above keep with the task for their own use; None when nothing was given.
     pub fn context(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
         self.context.get()
     }
@@ -387,7 +387,7 @@ impl Task {
         self.awaited.fetch_add(change, Ordering::Relaxed);
     }
 
-    /// What it said of itself with [`at_work`].
+    /// The piece of work that it announced with [`at_work`].
     pub fn work(&self) -> Option<WaitEvent> {
         WaitEvent::from_u8(self.work.load(Ordering::Relaxed).checked_sub(1)?)
     }
@@ -745,7 +745,7 @@ pub fn used(what: Use, amount: u64) {
     local().current().count_use(what as usize, amount);
 }
 
-/// What the running task has used, if anything, which then counts as another's ([`Task::add_usage`]).
+/// The running task's usage so far, if any, which then counts as another's ([`Task::add_usage`]).
 pub(crate) fn take_usage() -> Option<[u64; USES]> {
     let task = local().current();
     if task.used.load(Ordering::Relaxed) == 0 {

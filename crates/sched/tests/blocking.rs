@@ -2,8 +2,8 @@
 
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
 
 use base::WaitEvent;
@@ -28,7 +28,7 @@ fn alone() -> MutexGuard<'static, ()> {
     turn
 }
 
-/// What a client has sent; None: it has gone.
+/// The byte that a client has sent; None: it has gone.
 fn take(source: &Echo) -> Option<u8> {
     let mut byte = [0];
     ((&source.socket).read(&mut byte).unwrap_or(0) == 1).then_some(byte[0])

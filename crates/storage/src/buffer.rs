@@ -31,10 +31,10 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use base::{Lsn, PageId, Result};
-
-use crate::page;
 use frame::{DIRTY, Frame};
 use pool::{Load, Pool};
+
+use crate::page;
 
 pub use view::PageView;
 
@@ -59,7 +59,7 @@ unsafe impl Send for Pinned {}
 // SAFETY: all access through a shared pin is by latch or atomics.
 unsafe impl Sync for Pinned {}
 
-/// What is in one frame.
+/// The content of one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameInfo {
     /// The frame, from 0.
@@ -140,7 +140,7 @@ impl BufferPool {
         self.pool.make_room(frames)
     }
 
-    /// What is in each frame. Locks nothing; each item is of a moment of its own.
+    /// The content of each frame. Locks nothing; each item is of a moment of its own.
     pub fn contents(&self) -> impl Iterator<Item = FrameInfo> {
         self.pool.contents()
     }

@@ -22,16 +22,16 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
 
+use base::{Error, Result, WaitEvent};
 use base::faults::{self, Fault};
 use base::settings::{live_int, live_real, setting};
-use base::{Error, Result, WaitEvent};
 use sched::{Condvar, Mutex, TaskRef};
 
 use crate::core::Core;
 use crate::stats::{add_time, bump};
 use crate::wal::stopping;
 
-/// What others tell the checkpointer; no locks, so that the WAL writer may.
+/// The flags that others raise for the checkpointer; no locks, so that the WAL writer may.
 pub(crate) struct Signal {
     task: OnceLock<TaskRef>,
     /// It waits for something to be logged.
@@ -291,7 +291,7 @@ pub(crate) fn make(core: &Core, pace: &Pace, last: bool) -> Result<()> {
         return Ok(());
     }
     let redo = core.log.begin_checkpoint();
-    // What was said about the log's volume was about the redo position before.
+    // The note about the log's volume was about the redo position before.
     core.signal.volume.store(false, Ordering::Release);
     core.log.flush(redo)?;
     let participant = core.participant()?;

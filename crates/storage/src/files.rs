@@ -18,9 +18,9 @@ mod descriptors;
 mod overlay;
 mod table;
 
+use std::io;
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
@@ -28,18 +28,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use base::usage::Use;
 use base::{Error, Fork, PageId, RelId, Result, WaitEvent, err};
+use base::usage::Use;
+use descriptors::Descriptors;
+use overlay::Overlay;
 use sched::{Mutex, SpinLock, WaitObject, Waiting, io_wait};
+use table::Table;
 
-use crate::buffer::{PAGE_SIZE, Page};
 use crate::fatal;
+use crate::buffer::{PAGE_SIZE, Page};
 use crate::manifest::{Manifest, Written};
 use crate::options::Options;
 use crate::stats::{Counters, bump};
-use descriptors::Descriptors;
-use overlay::Overlay;
-use table::Table;
 
 /// All forks.
 pub(crate) const FORKS: [Fork; 3] = [Fork::Main, Fork::Fsm, Fork::Vm];
@@ -63,7 +63,7 @@ pub(crate) struct Files {
     counters: Arc<Counters>,
 }
 
-/// What is known about one relation's files.
+/// The facts known about one relation's files.
 pub(crate) struct Relation {
     rel: RelId,
     dropped: AtomicBool,
@@ -493,7 +493,7 @@ impl Files {
         let add = || allocate(&file, old, new);
         let added = counted(pages, Use::ExtendNs, || sched::blocking_on_disk(waiting, add));
         if let Err(e) = added {
-            // What was added in part is cut off again as well as may be: a rest does no harm.
+            // A part that was added is cut off again as well as may be: a rest does no harm.
             let _ = file.set_len(old);
             let error = Error::io(format!("extend file \"{}\"", self.name(rel, fork)), &e);
             return Err(match e.raw_os_error() {

@@ -109,11 +109,11 @@ pub struct Storage {
     lock: Mutex<Option<DirLock>>,
     /// Whether changes may be made; before that the directory is as it was.
     serves: AtomicBool,
-    /// What recovery is to make durable.
+    /// The pages that recovery is to make durable.
     recovered: Mutex<Option<Recovered>>,
 }
 
-/// What recovery found and did, until service begins.
+/// The findings and work of recovery, until service begins.
 struct Recovered {
     /// The log ends here; what lies behind is wiped.
     end: Lsn,
@@ -121,11 +121,11 @@ struct Recovered {
     goes_on: Lsn,
     /// Something was redone, or the directory was not left cleanly.
     must_write: bool,
-    /// What to say.
+    /// The message about the log's end.
     tail: Option<String>,
 }
 
-/// What a data directory says about itself without being opened.
+/// The facts that a data directory tells about itself without being opened.
 #[derive(Clone, Debug)]
 pub struct Status {
     /// Whether a server holds the directory's lock, and its process id.
@@ -297,7 +297,7 @@ impl Storage {
     /// The directory has what every directory has, durably: from now on it is never taken for a new one.
     ///
     /// # Errors
-    /// What went wrong with the checkpoint.
+    /// The failure of the checkpoint.
     pub fn set_filled(&self) -> Result<()> {
         if !self.is_new() {
             return Ok(());
@@ -398,7 +398,7 @@ impl Storage {
         &self.dir
     }
 
-    /// What has been done since the directory was opened.
+    /// Counts of the work since the directory was opened.
     pub fn stats(&self) -> Stats {
         self.core.counters.read(self.core.log.bytes())
     }
@@ -568,7 +568,7 @@ impl Storage {
     /// Makes a checkpoint now and waits for it.
     ///
     /// # Errors
-    /// What went wrong with it; `57P01` while the server is being stopped.
+    /// The failure of it; `57P01` while the server is being stopped.
     pub fn checkpoint(&self) -> Result<()> {
         self.core.requests.ask_and_wait(&self.core.signal)
     }
@@ -576,7 +576,7 @@ impl Storage {
     /// Last checkpoint, marks the directory clean, ends the threads. Nothing else may be running.
     ///
     /// # Errors
-    /// What went wrong with the checkpoint; the directory then needs recovery.
+    /// The failure of the checkpoint; the directory then needs recovery.
     pub fn shutdown(&self) -> Result<()> {
         self.end_helpers();
         let mut result = Ok(());

@@ -23,9 +23,9 @@
 //! * A relation is listed here before any control file counts it, and leaves the list under the same lock
 //!   under which it is marked as dropped, so that no checkpoint lists it anew.
 
+use std::io;
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ const GONE: u32 = u32::MAX;
 /// A generation may have so many outdated entries, and as many again as it has others.
 const OUTDATED: usize = 4096;
 
-/// What the control file says of the list.
+/// The list as the control file names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Listed {
     /// 0: there is none yet.
@@ -60,7 +60,7 @@ pub(crate) struct Manifest {
     counted: Listed,
 }
 
-/// What a checkpoint has written.
+/// The files that a checkpoint has written.
 pub(crate) struct Written {
     pub listed: Listed,
     /// Bytes of `pending` that are in it.

@@ -30,7 +30,7 @@ fn explore<S: Clone + Eq + Hash>(
 mod checkpoint {
     use super::*;
 
-    /// What is left out.
+    /// The step that the model leaves out.
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Broken {
         Nothing,

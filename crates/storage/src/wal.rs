@@ -36,20 +36,23 @@ mod writer;
 
 use std::cmp::Ordering as Order;
 use std::collections::BinaryHeap;
-#[cfg(debug_assertions)]
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicU64, AtomicU8, Ordering, fence};
 
 use base::{Error, Lsn, Result, WaitEvent, err};
 use crossbeam_utils::CachePadded;
+use ring::Ring;
 use sched::{RawLwLock, SpinLock, TaskRef, WaitObject, Waiting};
 
 use crate::checkpoint::Signal;
 use crate::mtr::scratch::Scratch;
 use crate::options::Options;
 use crate::stats::{Counters, bump};
-use ring::Ring;
+
+#[cfg(debug_assertions)]
+use std::sync::atomic::AtomicBool;
+
+
 
 pub(crate) use writer::{spawn as spawn_writer, trigger};
 
@@ -64,14 +67,14 @@ const PART_BYTES_MAX: usize = 1 << 20;
 const EPOCH_SHIFT: u32 = 60;
 const LSN_MASK: u64 = (1 << EPOCH_SHIFT) - 1;
 
-/// What keeps the writer going.
+/// The state that keeps the writer going.
 const RUNNING: u8 = 0;
 /// Write and sync everything, then end.
 const FINISH: u8 = 1;
 /// End at once.
 const ABANDONED: u8 = 2;
 
-/// What the writer is at: writing and syncing.
+/// The writer's present work: writing and syncing.
 const AWAKE: u8 = 0;
 /// It waits for more commits before a sync.
 const GATHERS: u8 = 1;
@@ -81,7 +84,7 @@ const SLEEPS: u8 = 2;
 /// So many who wait for a sync do not wait for more.
 const MANY: usize = 16;
 
-/// What inserters, waiters and the writer share.
+/// The state that inserters, waiters and the writer share.
 pub(crate) struct Log {
     position: CachePadded<AtomicU64>,
     /// The newest checkpoint's redo position with its epoch.

@@ -1,4 +1,4 @@
-//! What is missing or damaged stops the start with its name; a torn tail does not; who only looks changes
+//! A missing or damaged file stops the start with its name; a torn tail does not; a process that only looks changes
 //! nothing.
 
 mod common;

@@ -30,7 +30,7 @@ fn extending_on_a_full_disk_is_a_clean_error() {
     assert_eq!(error.code().as_str(), "53100");
     assert!(error.fields().hint.is_some());
     assert_eq!(storage.block_count(REL, Fork::Main).unwrap(), blocks);
-    // What is there can still be used, and room that comes back too.
+    // Pages that are there can still be used, and room that comes back too.
     put(&storage, PageId::main(REL, blocks - 1), 100, b"last");
     storage.truncate(REL, Fork::Main, 20).unwrap();
     assert_eq!(storage.extend(REL, Fork::Main, 64).unwrap(), 20);

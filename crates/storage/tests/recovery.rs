@@ -60,7 +60,7 @@ fn crashes_at_random_points_lose_nothing_that_was_flushed() {
     for seed in 1..=12_u64 {
         let mut random = Random(seed * 0x9E37_79B9);
         let dir = TempDir::new("random");
-        // What is synced is written past the system's cache.
+        // A log that is synced is written past the system's cache.
         let options = Options { fsync: Some(seed % 2 == 0), ..tiny() };
         let (mut storage, _) = open(&dir, &options);
         make_relation(&storage, REL, 60);
@@ -357,7 +357,7 @@ fn snapshot(dir: &TempDir) -> Files {
     std::fs::read_dir(dir.0.join("base")).unwrap().map(read).collect()
 }
 
-/// What a power failure leaves of writes that were not synced: of each page the old bytes, the new
+/// The rest of writes that were not synced after a power failure: of each page the old bytes, the new
 /// ones, or a mixture of both by sectors; of files that grew, any length.
 fn power_failure(dir: &TempDir, durable: &Files, random: &mut Random) {
     for (path, new) in snapshot(dir) {

@@ -8,7 +8,7 @@ use server::Overrides;
 use server::init::InitOptions;
 use server::signals::Stop;
 
-/// What `--help` prints.
+/// The text that `--help` prints.
 pub const HELP: &str = "\
 Threadgres: a threaded server that speaks PostgreSQL.
 
@@ -80,7 +80,7 @@ pub enum Command {
     Init {
         /// Data directory.
         dir: PathBuf,
-        /// What else is said.
+        /// Further options.
         options: InitOptions,
         /// As root, too.
         allow_root: bool,
@@ -139,7 +139,7 @@ struct Options {
 /// Reads the arguments after the program's name.
 ///
 /// # Errors
-/// What is wrong with them.
+/// A message about the wrong argument.
 pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, String> {
     let mut args =
         args.map(|a| a.into_string().map_err(|a| format!("argument {a:?} is not valid UTF-8")));

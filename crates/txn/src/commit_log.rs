@@ -32,7 +32,7 @@
 //! one, the word belongs to the chunk, because a cleared word would have brought the cleared tag with
 //! it; otherwise it looks again and finds the bits.
 //!
-//! What is on disk is described in `commit_file`.
+//! The form on disk is described in `commit_file`.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -40,7 +40,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use base::{Csn, WaitEvent, Xid};
 use sched::Mutex;
 
-/// What became of a transaction.
+/// The fate of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum XidStatus {
     /// Not finished.
@@ -183,7 +183,7 @@ impl CommitLog {
         self.pool[number / FAN].get()?[number % FAN].get()
     }
 
-    /// What the log says about a transaction now.
+    /// The log's word about a transaction now.
     #[inline]
     pub(crate) fn get(&self, xid: Xid) -> XidState {
         let chunk = xid.0 >> CHUNK_BITS;
@@ -265,7 +265,7 @@ impl CommitLog {
             match gather(live, seen_by_all) {
                 Gathered::Bits(bits) => store_bits(entry, &bits),
                 Gathered::Unfinished => continue,
-                // What follows is younger still.
+                // The transactions that follow are younger still.
                 Gathered::Young => break,
             }
             entry.live.store(0, Ordering::Release);
@@ -359,7 +359,7 @@ fn from_bits(bits: &[AtomicU64], xid: Xid) -> XidState {
     }
 }
 
-/// What a live chunk is ready for.
+/// The work that a live chunk is ready for.
 enum Gathered {
     /// To be reduced to these.
     Bits(Box<Bits>),

@@ -28,11 +28,11 @@
 //! it committed, then every later snapshot sees it. No list of sessions is consulted.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-use base::faults::{self, Fault};
 use base::{Csn, Lsn, Result, WaitEvent, Xid, err};
+use base::faults::{self, Fault};
 use crossbeam_utils::CachePadded;
 use sched::{Mutex, TaskRef};
 use storage::{Participant, Storage};
@@ -58,7 +58,7 @@ const OLDEST_STEPS: u64 = 64;
 /// How often a reader looks at a committing transaction before it parks.
 const COMMITTING_SPINS: u32 = 100;
 
-/// What transactions, snapshots and locks share.
+/// The state that transactions, snapshots and locks share.
 pub(crate) struct Core {
     pub(crate) commits: CommitLog,
     pub(crate) registry: Registry,
@@ -67,7 +67,7 @@ pub(crate) struct Core {
     next_xid: CachePadded<AtomicU64>,
     /// Ids below this are logged and have their words in the commit log.
     xid_limit: CachePadded<AtomicU64>,
-    /// What the record on its way says, or the last one.
+    /// The bound in the record on its way, or in the last one.
     xid_announced: AtomicU64,
     xid_block: Mutex<()>,
     oldest: CachePadded<AtomicU64>,
@@ -404,7 +404,7 @@ impl TxnManager {
         Arc::new(TxnManager { locks, serial: Serial::new(), core, dir: dir.to_owned() })
     }
 
-    /// What recovery talks to. `upper` receives the codes >= 32 (the layers above; may be None); its
+    /// The part of recovery that belongs to transactions. `upper` receives the codes >= 32 (the layers above; may be None); its
     /// part of each commit comes to it under code 32. The manager must outlive the storage's last
     /// checkpoint.
     pub fn participant(
@@ -450,7 +450,7 @@ impl TxnManager {
         Transaction::new(owner.clone(), isolation, read_only)
     }
 
-    /// What became of a transaction. Resolves `committing` first.
+    /// The fate of a transaction. Resolves `committing` first.
     pub fn status(&self, xid: Xid) -> XidStatus {
         match self.core.state(xid) {
             XidState::Committed(csn) => XidStatus::Committed(csn),

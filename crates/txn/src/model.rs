@@ -201,7 +201,7 @@ mod live {
         newer: Option<u8>,
         held: Option<u8>,
         step: [u8; 3],
-        /// What the scan has read.
+        /// The newest version that the scan has read.
         newest: u8,
         read: [Option<u8>; 3],
         /// The bound, and the members.

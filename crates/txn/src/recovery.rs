@@ -15,8 +15,8 @@
 //! * What had not committed when the log ends has aborted. Ids start again above every id that the
 //!   log or the checkpoint knows to have been handed out, so no aborted id is used twice.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use base::{Csn, Error, Lsn, Result, WaitEvent, Xid};
 use sched::Mutex;
@@ -44,7 +44,7 @@ pub(crate) struct Recovery {
     written: Mutex<Written>,
 }
 
-/// What the files are known to hold.
+/// The transactions that the files are known to hold.
 #[derive(Clone, Copy, Default)]
 struct Written {
     /// Outcomes below this are in the files for good.

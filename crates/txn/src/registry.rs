@@ -38,7 +38,7 @@ pub(crate) struct Slot {
     pub(crate) database: AtomicU32,
     /// The locks that the session holds.
     pub(crate) local: SpinLock<Local>,
-    /// What it waits for.
+    /// The session's wait.
     pub(crate) waiting: SpinLock<Option<WaitInfo>>,
     /// The session that works for this one now, while this one waits for it; [`NOBODY`].
     pub(crate) inner: AtomicU32,

@@ -2,7 +2,7 @@
 
 use base::{Csn, Xid};
 
-/// What a statement or transaction sees: commits with a CSN up to `csn`, and its own changes with a
+/// The view of a statement or transaction: commits with a CSN up to `csn`, and its own changes with a
 /// command id below `command`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {

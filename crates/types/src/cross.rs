@@ -33,7 +33,7 @@ pub enum Place {
     At(Datum),
     /// Above this one and below the next.
     Behind(Datum),
-    /// What is below the first is below it, and what is above the second above it.
+    /// A value below the first is below it, and one above the second above it.
     Near(Datum, Datum),
 }
 

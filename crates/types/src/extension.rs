@@ -59,7 +59,7 @@ pub fn register(libraries: &[&'static Library]) {
     }
 }
 
-/// What was registered by the first look-up.
+/// The registrations made before the first look-up.
 struct Known {
     libraries: Vec<&'static Library>,
     bodies: HashMap<&'static str, HashMap<&'static str, Body>>,
@@ -75,7 +75,7 @@ fn known() -> &'static Known {
     })
 }
 
-/// What a file name says of a library: its name without `$libdir/` and the suffix.
+/// The name of a library in a file name: without `$libdir/` and the suffix.
 pub fn library_name(file: &str) -> &str {
     let name = file.strip_prefix("$libdir/").unwrap_or(file);
     name.strip_suffix(".so").unwrap_or(name)
@@ -95,7 +95,7 @@ pub fn symbol(library: &str, symbol: &str) -> Option<Body> {
     known().bodies.get(library.name)?.get(symbol).copied()
 }
 
-/// What makes values of a type; `name` is the library's and the symbol of the input function, with a slash between.
+/// The maker of a type's values; `name` is the library's and the symbol of the input function, with a slash between.
 pub fn open_type(name: &str) -> Option<&'static dyn OpenType> {
     let (library, symbol) = name.split_once('/')?;
     let library = known().libraries.iter().find(|l| l.name == library)?;

@@ -1,5 +1,5 @@
 //! The syntax of JSON (RFC 8259), and parts of JSON text that are taken without reading the rest.
-//! What type json stores is the text itself; type jsonb has [`crate::jsonb`].
+//! A value of type json is stored as the text itself; type jsonb has [`crate::jsonb`].
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ struct Checker<'a> {
     at: usize,
 }
 
-/// What may come next, where a value has ended or is to begin.
+/// The tokens that may come next, where a value has ended or is to begin.
 #[derive(Clone, Copy, PartialEq)]
 enum Open {
     Array,
@@ -451,7 +451,7 @@ pub fn members(text: &str) -> Result<Vec<(Text, &str)>> {
     Ok(out)
 }
 
-/// What `->>` gives for a value's text: a string's own text, None for null, else the JSON text.
+/// The result of `->>` for a value's text: a string's own text, None for null, else the JSON text.
 ///
 /// # Errors
 /// As [`read_string`].

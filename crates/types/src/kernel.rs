@@ -47,9 +47,9 @@ pub fn kernel(function: Oid) -> Option<VectorBody> {
 
 /// A type that vectors hold in the open.
 trait Lane {
-    /// What an operation sees.
+    /// The item that an operation sees.
     type Item<'a>: Copy;
-    /// What the vector holds.
+    /// The item that the vector holds.
     type Stored;
     fn stored(data: &Vector) -> Option<&[Self::Stored]>;
     fn item(stored: &Self::Stored) -> Self::Item<'_>;

@@ -18,13 +18,13 @@ mod columns;
 
 use base::{Oid, Result, TupleId};
 
-pub use columns::decode_column;
-
+use crate::oids;
 use crate::collation::Slot;
 use crate::datum::{Array, Bits, Datum, Inet};
-use crate::oids;
-use crate::order::is_unsigned;
-use crate::order::{interval_span, trim_bpchar};
+use crate::order::{interval_span, is_unsigned, trim_bpchar};
+
+pub use columns::decode_column;
+
 
 /// Order of one key column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -221,7 +221,7 @@ fn escape(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, 0]);
 }
 
-/// What the keys of all texts have in common that begin with these bytes, where texts sort by bytes.
+/// The beginning that the keys of all texts with these first bytes share, where texts sort by bytes.
 pub fn text_beginning(bytes: &[u8], order: KeyOrder) -> Vec<u8> {
     let mut out = vec![VALUE];
     escape(bytes, &mut out);

@@ -4,14 +4,14 @@
 //! house lacks stand in `pg_opclass` and are never asked for. What users define lies in the catalog.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::Oid;
 
 use crate::TypeIo;
-use crate::func::{self, OperatorRow};
 use crate::oids;
+use crate::func::{self, OperatorRow};
 
 /// Lines of `pg_opclass`.
 pub const CLASSES: &str = include_str!("table/classes.txt");
@@ -110,7 +110,7 @@ pub fn class(oid: u32) -> Option<&'static Class> {
     classes().iter().find(|c| c.oid == oid).or_else(own)
 }
 
-/// What is known of operator classes that the catalog has, beside PostgreSQL's own. Their oids are never used for
+/// The operator classes that the catalog has, beside PostgreSQL's own. Their oids are never used for
 /// anything else, so what was learnt once stays; nobody defines classes by the million.
 #[derive(Default)]
 struct Learned {

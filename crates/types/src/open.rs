@@ -16,14 +16,14 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::hash::Hasher;
-use std::sync::atomic::{AtomicBool, Ordering as Memory};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering as Memory};
 
 use base::{Oid, Result, err};
 
 use crate::datum::Datum;
-use crate::func::aggregate::Start;
 use crate::func::{Body, FunctionRow};
+use crate::func::aggregate::Start;
 use crate::io::FormatContext;
 
 /// A value of a type that is defined outside this crate.
@@ -33,7 +33,7 @@ pub trait OpenValue: Any + Debug + Send + Sync {
     /// Appends its text.
     ///
     /// # Errors
-    /// What printing may run into (no memory).
+    /// Errors that printing may run into (no memory).
     fn write(&self, cx: &FormatContext, out: &mut Vec<u8>) -> Result<()>;
     /// Appends its binary form.
     ///
@@ -117,7 +117,7 @@ impl Datum {
     }
 }
 
-/// What makes values of a type. `ty` is the type's oid, which types that a statement created have only then.
+/// The maker of a type's values. `ty` is the type's oid, which types that a statement created have only then.
 pub trait OpenType: Send + Sync + 'static {
     /// Reads a value from text and fits it to the typmod (-1: none).
     ///
@@ -153,7 +153,7 @@ pub trait OpenType: Send + Sync + 'static {
     fn element(&self) -> Option<Oid> {
         None
     }
-    /// What separates the items of an array of such values.
+    /// The separator of the items of an array of such values.
     fn delimiter(&self) -> u8 {
         b','
     }
@@ -181,9 +181,9 @@ pub struct Package {
     pub bodies: fn() -> Vec<(&'static str, Body)>,
     /// The states of the aggregates.
     pub find_aggregate: FindAggregate,
-    /// What makes values of the types with fixed oids.
+    /// The makers of values of the types with fixed oids.
     pub open_types: &'static [(Oid, &'static dyn OpenType)],
-    /// What makes values of types that statements create, by name.
+    /// The makers of values of types that statements create, by name.
     pub classes: &'static [(&'static str, &'static dyn OpenType)],
 }
 
@@ -239,7 +239,7 @@ pub(crate) fn tables(
     std::iter::once(own).chain(packages().iter().map(move |p| of(p)))
 }
 
-/// What makes values of a type with a fixed oid.
+/// The maker of values of a type with a fixed oid.
 pub fn built_in(ty: Oid) -> Option<&'static dyn OpenType> {
     static TYPES: OnceLock<HashMap<Oid, &'static dyn OpenType>> = OnceLock::new();
     let types =
@@ -247,12 +247,12 @@ pub fn built_in(ty: Oid) -> Option<&'static dyn OpenType> {
     types.get(&ty).copied()
 }
 
-/// What makes values of types that statements create, by the name that they know it by.
+/// The maker of values of types that statements create, by the name that they know it by.
 pub fn class(name: &str) -> Option<&'static dyn OpenType> {
     packages().iter().flat_map(|p| p.classes).find(|(n, _)| *n == name).map(|(_, class)| *class)
 }
 
-/// What makes values of a type: one with a fixed oid, or one that a statement created.
+/// The maker of a type's values: one with a fixed oid, or one that a statement created.
 pub fn get(ty: Oid) -> Option<&'static dyn OpenType> {
     if crate::user::is_user(ty) {
         return match crate::user::get(ty)?.kind {

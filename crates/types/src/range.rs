@@ -10,10 +10,10 @@ use std::sync::Arc;
 use base::{Oid, Result, err};
 
 use crate::datetime;
+use crate::order;
 use crate::datum::{Bound, Datum, Multirange, Range};
 use crate::io::{self, FormatContext};
 use crate::oids::*;
-use crate::order;
 use crate::user::{self, UserKind};
 
 /// (range, multirange, subtype) of each built-in range type.
@@ -288,7 +288,7 @@ impl Range {
         Range::of(self.ty, lower, upper)
     }
 
-    /// What is left of it without the other: none, one or two ranges.
+    /// The rest of it without the other: none, one or two ranges.
     fn without(&self, other: &Range) -> Vec<Range> {
         let (Some((l, u)), Some((m, v))) = (&self.bounds, &other.bounds) else {
             return if self.is_empty() { Vec::new() } else { vec![self.clone()] };

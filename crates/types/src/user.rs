@@ -22,12 +22,12 @@ use crate::datum::{Datum, Shape, Text};
 use crate::func::CastRow;
 use crate::io::TypeIo;
 
-/// What is known about a type that a user made.
+/// The facts about a type that a user made.
 #[derive(Clone, Debug)]
 pub struct UserType {
     /// As of any type; the names are without their schema.
     pub io: TypeIo,
-    /// What it is.
+    /// The type's kind.
     pub kind: UserKind,
 }
 
@@ -77,7 +77,7 @@ pub enum UserKind {
     Open(crate::open::Class),
 }
 
-/// What text search knows of one of its objects.
+/// An object of text search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TextSearch {
     /// A configuration.
@@ -204,7 +204,7 @@ pub(crate) fn name(ty: Oid) -> Option<String> {
     with(|d| d.name(ty))
 }
 
-/// What `regclass` or one of its kin shows for an oid; None where no catalog is at hand.
+/// The name that `regclass` or one of its kin shows for an oid; None where no catalog is at hand.
 pub(crate) fn object_name(kind: Oid, id: u32) -> Option<String> {
     with(|d| d.object_name(kind, id))
 }
@@ -212,7 +212,7 @@ pub(crate) fn object_name(kind: Oid, id: u32) -> Option<String> {
 /// The oid of an object by its name, for `regclass` and kin.
 ///
 /// # Errors
-/// What isn't there; `0A000` where no catalog is at hand.
+/// The error of a name that isn't there; `0A000` where no catalog is at hand.
 pub fn object_named(kind: Oid, text: &str) -> Result<u32> {
     let unknown =
         || base::Error::unsupported(format!("{} by name here", crate::io::format_type(kind, -1)));

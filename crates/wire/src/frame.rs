@@ -25,7 +25,7 @@ pub const HEADER: usize = 5;
 pub struct Frame<'a> {
     /// Its type.
     pub tag: u8,
-    /// What follows the length.
+    /// The bytes after the length.
     pub body: &'a [u8],
 }
 

@@ -6,7 +6,7 @@ use subtle::ConstantTimeEq;
 
 use crate::scram::{Pause, Verifier};
 
-/// What is kept of a password.
+/// The stored form of a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoredPassword {
     /// For SCRAM.

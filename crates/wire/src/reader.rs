@@ -16,7 +16,7 @@ pub fn malformed(message: impl Into<String>) -> Error {
     err!(PROTOCOL_VIOLATION, "{message}")
 }
 
-/// What is left of a message.
+/// The rest of a message.
 pub struct Reader<'a> {
     rest: &'a [u8],
 }

@@ -25,7 +25,7 @@ pub struct Field<'a> {
 }
 
 impl Field<'_> {
-    /// What follows the name, with the zero byte that ends it.
+    /// The bytes that follow the name, with the zero byte that ends it.
     fn fixed(&self) -> [u8; 19] {
         let mut all = [0; 19];
         all[1..5].copy_from_slice(&self.table.0.to_be_bytes());

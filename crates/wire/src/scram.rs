@@ -36,7 +36,7 @@ pub const NONCE_BYTES: usize = 18;
 
 type Key = [u8; 32];
 
-/// What the server keeps of a password.
+/// The server's record of a password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Verifier {
     iterations: u32,
@@ -96,7 +96,7 @@ impl Verifier {
     /// # Errors
     /// Those of `pause`.
     pub fn new(password: &str, salt: &[u8], iterations: u32, pause: Pause<'_>) -> Result<Verifier> {
-        // What can't be prepared is taken as it is, as PostgreSQL does.
+        // A password that can't be prepared is taken as it is, as PostgreSQL does.
         let prepared = stringprep::saslprep(password);
         let password = prepared.as_deref().unwrap_or(password);
         let salted = salted(password, salt, iterations, pause)?;
@@ -155,7 +155,7 @@ impl fmt::Display for Verifier {
 /// One exchange, between its first and its last message.
 pub struct Exchange {
     verifier: Verifier,
-    /// What `c=` must be, decoded: the header, and with channel binding the certificate's hash.
+    /// The value that `c=` must have, decoded: the header, and with channel binding the certificate's hash.
     binding: Vec<u8>,
     /// Both nonces together.
     nonce: String,
@@ -269,7 +269,7 @@ impl Exchange {
     }
 }
 
-/// What the client's last message must repeat of the channel.
+/// The part about the channel that the client's last message must repeat.
 fn binding(flag: &str, plus: bool, certificate: Option<&[u8]>) -> Result<Vec<u8>> {
     match (flag, plus, certificate) {
         ("n", false, _) | ("y", false, None) => Ok(format!("{flag},,").into_bytes()),

@@ -38,7 +38,7 @@ pub enum Startup<'a> {
     Session(Parameters<'a>),
 }
 
-/// What a session begins with.
+/// The parameters with which a session begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters<'a> {
     /// The protocol's minor version; the major one is 3.

@@ -6,14 +6,14 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use base::faults::{self, Fault};
 use base::{Result, TupleId, Xid, err};
+use base::faults::{self, Fault};
 use storage::{Page, WriteGuard};
 use txn::{LockWait, Transaction};
 
+use super::{BTree, Inserted, Rival, Unique};
 use super::node::{self, LOWEST, MAX_KEY, Node, Probe, Tid};
 use super::search::{MAX_LEVELS, Path};
-use super::{BTree, Inserted, Rival, Unique};
 
 /// How an attempt ended.
 pub(super) enum Attempt {
@@ -24,7 +24,7 @@ pub(super) enum Attempt {
     NeedPages,
 }
 
-/// What the unique check found.
+/// The result of the unique check.
 enum Check {
     /// Nothing live; the entries at these places in the leaf can go.
     Clear(Vec<usize>),

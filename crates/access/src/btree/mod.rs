@@ -22,16 +22,18 @@ mod split;
 mod verify;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use base::{PageId, RelId, Result, TupleId, WaitEvent};
 use sched::{Mutex, SpinLock};
 use storage::{Pinned, Storage};
 
+use crate::registry::{self, RelState};
+
 pub use cursor::{Cursor, Entries};
 pub(crate) use rewrite::{Rewritten, nobody};
 
-use crate::registry::{self, RelState};
 
 /// One index.
 #[derive(Clone)]
@@ -114,7 +116,7 @@ pub enum Unique<'a> {
     Yes(&'a mut dyn FnMut(TupleId) -> Result<Rival>),
 }
 
-/// What the row behind an equal key is.
+/// The state of the row behind an equal key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rival {
     /// Dead or aborted: no conflict.
@@ -127,7 +129,7 @@ pub enum Rival {
     InProgress(base::Xid),
 }
 
-/// What an insert found.
+/// The result of an insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
     /// The entry is in.

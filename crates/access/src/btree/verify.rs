@@ -5,10 +5,10 @@ use base::{Result, TupleId};
 use super::BTree;
 use super::node::Node;
 
-/// What a check found, and all entries in order.
+/// The findings of a check, and all entries in order.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// What is wrong.
+    /// Faults, one a line.
     pub findings: Vec<String>,
     /// Every leaf entry.
     pub entries: Vec<(Vec<u8>, TupleId)>,

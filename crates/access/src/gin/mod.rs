@@ -30,8 +30,8 @@ use base::{AccessMethod, RelId, Result, TupleId, err};
 use storage::Storage;
 use txn::{Transaction, TxnManager};
 
-use crate::btree::node::{self, Entry};
 use crate::btree::{BTree, Inserted, Rewritten, TreeState, Unique, nobody};
+use crate::btree::node::{self, Entry};
 use crate::index::{Found, IndexMethod, NextEntry, Report, Search, wrong_search};
 
 pub use base::ternary::{Mode, Ternary};
@@ -167,7 +167,7 @@ impl GinIndex {
                 let before = around.before.filter(|key| of_entry(key));
                 let behind = around.behind.filter(|key| of_entry(key));
                 let limit = behind.and_then(|key| posting::anchor(key, entry.len()));
-                // What belongs before the next segment, and into this page.
+                // The part that belongs before the next segment, and into this page.
                 let fits = |row: &u64| {
                     limit.is_none_or(|limit| *row < limit)
                         && around.high.is_none_or(|high| *posting::place(entry, *row) < *high)
@@ -197,7 +197,7 @@ impl GinIndex {
                         segment(key)?;
                         replaced = (false, true);
                     }
-                    // What is written must fit a page beside a neighbour.
+                    // The segment that is written must fit a page beside a neighbour.
                     let most = if entry.len() > LONG { 16 } else { posting::MAX / 2 };
                     let most = rest.iter().take(most).take_while(|row| fits(row));
                     taken = most.count().max(1);

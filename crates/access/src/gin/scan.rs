@@ -4,13 +4,13 @@
 
 use std::fmt;
 
-use base::ternary::{Check, Mode, Ternary};
 use base::{Result, TupleId};
+use base::ternary::{Check, Mode, Ternary};
 use txn::Transaction;
 
-use super::{Category, GinIndex, entries_of, pending, posting};
 use crate::btree::{Cursor, KeyRange};
 use crate::index::Found;
+use super::{Category, GinIndex, entries_of, pending, posting};
 
 /// Which entries one of a search's places stands for.
 #[derive(Clone, Debug)]
@@ -26,11 +26,11 @@ pub enum EntrySearch {
 pub struct GinKey {
     /// Which of the index's columns.
     pub column: u8,
-    /// What is asked for.
+    /// The entries that are asked for.
     pub entries: Vec<EntrySearch>,
     /// Which rows come into question.
     pub mode: Mode,
-    /// What decides.
+    /// The rule that decides.
     pub check: Check,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Debug for GinKey {
     }
 }
 
-/// What rows must satisfy: all of the keys.
+/// The conditions that rows must satisfy: all of the keys.
 #[derive(Clone, Debug, Default)]
 pub struct GinSearch {
     /// The conditions.
@@ -77,7 +77,7 @@ impl GinIndex {
                 None => Ok(()),
             };
         }
-        // What all rows satisfy by the index is asked of the rows.
+        // A condition that all rows satisfy by the index is asked of the rows.
         let doubt = streams.len() < search.keys.len();
         let mut at = 0;
         'rows: loop {
@@ -152,7 +152,7 @@ impl GinIndex {
 }
 
 impl GinKey {
-    /// What holds of a row with this key.
+    /// The conditions' truth for a row with this key.
     fn of_row(&self, key: &[u8]) -> Ternary {
         let category = |entry: &[u8]| (entry.first() == Some(&self.column)).then(|| entry[1]);
         let is = |wanted: Category| entries_of(key).any(|e| category(e) == Some(wanted as u8));

@@ -3,13 +3,13 @@
 
 use std::sync::atomic::Ordering;
 
-use base::faults::{self, Fault};
 use base::{Fork, PageId, Result, TupleId};
+use base::faults::{self, Fault};
 use storage::{Mtr, PageRef};
 use txn::Transaction;
 
-use super::page::{self, Cell, Head, Node, Target};
 use super::{CHUNK, GistIndex, LEAST, LEVELS_MAX, ROOT, SEARCH_PAGES};
+use super::page::{self, Cell, Head, Node, Target};
 
 /// An inner page on the way down.
 struct Step {
@@ -21,7 +21,7 @@ struct Step {
     grown: Option<Vec<u8>>,
 }
 
-/// What a level asks of the one above it.
+/// The request of a level to the one above it.
 #[derive(Default)]
 struct Upward {
     /// The key of the page, if it changes.
@@ -115,7 +115,7 @@ impl GistIndex {
         Ok(true)
     }
 
-    /// What becomes of a page that is to have a cell in the place of another, and further ones. None: the
+    /// The fate of a page that is to have a cell in the place of another, and further ones. None: the
     /// reserve is too small.
     fn plan(
         &self,
@@ -252,7 +252,7 @@ impl GistIndex {
 /// A new page: its block, the key that covers its cells, the cells.
 type Fresh = (u32, Vec<u8>, Vec<Cell>);
 
-/// What becomes of a page.
+/// The fate of a page.
 enum Change {
     /// A cell in the place of another, and further ones; `whole`: all of the page's cells then.
     Put { own: Option<(usize, Cell)>, more: Vec<Cell>, whole: Vec<Cell> },

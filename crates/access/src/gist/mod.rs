@@ -30,6 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use base::{AccessMethod, Fork, PageId, RelId, Result, TupleId, WaitEvent, err};
+use page::Node;
 use sched::{Mutex, SpinLock};
 use storage::{Pinned, Storage};
 use txn::Transaction;
@@ -37,7 +38,6 @@ use txn::Transaction;
 use crate::btree::{Inserted, Unique};
 use crate::index::{Found, IndexMethod, NextEntry, Report, Search, wrong_search};
 use crate::registry::{self, RelState};
-use page::Node;
 
 pub use page::KEY_MAX;
 pub use scan::{KeyCheck, KeyDistance, Near, Nearest, TreeSearch, by_distance};
@@ -53,7 +53,7 @@ const CHUNK: u32 = 128;
 /// More levels than any tree has.
 const LEVELS_MAX: usize = 32;
 
-/// What the tree must know of its keys, which are bytes to it: leaf keys as [`IndexMethod::entries`] gives them, and
+/// The tree's knowledge of its keys, which are bytes to it: leaf keys as [`IndexMethod::entries`] gives them, and
 /// what [`TreeOps::union`] makes of keys.
 pub trait TreeOps: Send + Sync {
     /// The place, among some keys that cover pages, of the one that is to cover a new leaf key, too.
@@ -85,7 +85,7 @@ pub struct GistIndex {
     pub rel: RelId,
     /// GiST or SP-GiST.
     pub method: AccessMethod,
-    /// What writers and the checker need.
+    /// The operations that writers and the checker need.
     pub ops: Option<Arc<dyn TreeOps>>,
     storage: Arc<Storage>,
     state: Arc<RelState>,

@@ -31,7 +31,7 @@ pub const CAPACITY: usize = PAGE_SIZE - SLOTS;
 /// The longest key: three must fit a page.
 pub const KEY_MAX: usize = CAPACITY / 3 - SLOT - 6;
 
-/// What a cell leads to.
+/// The page or row that a cell leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A page of the level below.
@@ -80,7 +80,7 @@ fn u64_at(page: &Page, at: usize) -> u64 {
     u64::from(u32_at(page, at)) | u64::from(u32_at(page, at + 4)) << 32
 }
 
-/// What kind of page it is; 0: never used.
+/// The kind of a page; 0: never used.
 pub fn kind(page: &Page) -> u16 {
     u16_at(page, KIND)
 }
@@ -175,7 +175,7 @@ impl<'p> Node<'p> {
     }
 }
 
-/// What a node says of itself.
+/// The head of a node.
 #[derive(Clone, Copy, Default)]
 pub struct Head {
     pub level: u16,

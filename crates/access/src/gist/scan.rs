@@ -1,17 +1,17 @@
 //! Searches: all rows whose keys satisfy a condition, in any order or by distance.
 
+use std::fmt;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashSet};
-use std::fmt;
 use std::sync::Arc;
 
-use base::ternary::Ternary;
 use base::{Result, TupleId};
+use base::ternary::Ternary;
 use txn::Transaction;
 
-use super::page::{Node, Target};
-use super::{GistIndex, ROOT};
 use crate::index::Found;
+use super::{GistIndex, ROOT};
+use super::page::{Node, Target};
 
 /// Whether a row with this key (leaf) satisfies a condition, or one below it (inner page) can.
 pub type KeyCheck = Arc<dyn Fn(&[u8], bool) -> Result<Ternary> + Send + Sync>;
@@ -20,7 +20,7 @@ pub type KeyCheck = Arc<dyn Fn(&[u8], bool) -> Result<Ternary> + Send + Sync>;
 /// whether the row's own may be greater. NaN stands for NULL, which comes last.
 pub type KeyDistance = Arc<dyn Fn(&[u8], bool) -> Result<(Vec<f64>, bool)> + Send + Sync>;
 
-/// What rows must satisfy.
+/// The conditions that rows must satisfy.
 #[derive(Clone)]
 pub struct TreeSearch {
     /// The condition.

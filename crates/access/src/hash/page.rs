@@ -80,7 +80,7 @@ fn u32_at(page: &Page, at: usize) -> u32 {
     u32::from_le_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]])
 }
 
-/// What kind of page it is; 0: never used.
+/// The kind of a page; 0: never used.
 pub fn kind(page: &Page) -> u16 {
     u16_at(page, KIND)
 }
@@ -253,7 +253,7 @@ impl<'p> Chained<'p> {
     }
 }
 
-/// What a page of a chain says of itself.
+/// The head of a page of a chain.
 #[derive(Clone, Copy)]
 pub struct Head {
     pub kind: u16,

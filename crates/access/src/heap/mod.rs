@@ -30,16 +30,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use base::{Fork, RelId, Result, TupleId, Xid};
+use page::{LOCK_ONLY, Line, NEXT_IN_CHAIN, STUB, XMAX_ABORTED, XMIN_ABORTED};
+use prune::{Scope, VisibilityHorizon};
 use storage::{Pinned, Storage};
 use txn::{Snapshot, Transaction, XidStatus};
-
-pub use scan::{HeapScan, Keep, RowBatch};
+use visible::View;
 
 use crate::btree::Rival;
 use crate::registry::{self, RelState};
-use page::{LOCK_ONLY, Line, NEXT_IN_CHAIN, STUB, XMAX_ABORTED, XMIN_ABORTED};
-use prune::{Scope, VisibilityHorizon};
-use visible::View;
+
+pub use scan::{HeapScan, Keep, RowBatch};
+
 
 /// A reader that passed this many versions of one row looks whether pruning helps.
 const LONG_CHAIN: usize = 12;
@@ -81,7 +82,7 @@ pub struct SystemColumns {
     pub cmax: u32,
 }
 
-/// What became of an attempt to update or delete the version that a scan found.
+/// The result of an attempt to update or delete the version that a scan found.
 #[derive(Clone, Debug)]
 pub enum WriteResult {
     /// Done. For an update: the new version, and whether it stayed in the chain (no new index
@@ -107,7 +108,7 @@ pub enum WriteResult {
     Busy,
 }
 
-/// What became of an attempt to lock a row.
+/// The result of an attempt to lock a row.
 #[derive(Clone, Debug)]
 pub enum LockResult {
     /// Locked as it was found.
@@ -130,7 +131,7 @@ pub struct InsertHint {
     pub block: Option<u32>,
 }
 
-/// What to do when somebody else holds the row.
+/// The behaviour when another transaction holds the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowWait {
     /// Wait.
@@ -224,7 +225,7 @@ impl Heap {
         Ok(copy_version(guard.page(), tid))
     }
 
-    /// What the row at `root` is for a unique check by `tx`: whether any of its versions is live
+    /// The state of the row at `root` for a unique check by `tx`: whether any of its versions is live
     /// now, whatever snapshots say. Latches the heap page, never waits otherwise; may be called
     /// with an index leaf latched.
     pub fn rival(&self, tx: &Transaction, root: TupleId) -> Result<Rival> {
@@ -256,7 +257,7 @@ impl Heap {
         Ok(found.and_then(|(rival, version)| matches!(rival, Rival::Live).then_some(version)))
     }
 
-    /// What [`Heap::rival`] says of the row at `root`, and the version of which it says so; None: the row is dead or
+    /// The answer of [`Heap::rival`] for the row at `root`, and the version that it is about; None: the row is dead or
     /// gone.
     pub fn rival_version_of(
         &self,
@@ -357,7 +358,7 @@ impl Heap {
         }
     }
 
-    /// What vacuum had to keep when it last ran, and for whom.
+    /// The versions that vacuum had to keep when it last ran, and for whom.
     pub fn held_back(&self) -> Vec<prune::HeldBack> {
         self.state.space.held_back.lock().clone()
     }

@@ -16,7 +16,7 @@
 //! | xmin | cmin | xmax | cmax | next tid  | mask | the row's bytes
 //! ```
 //!
-//! What ends a version (`xmax` to `mask`) is contiguous, so that stamping it is one logged write.
+//! The fields that end a version (`xmax` to `mask`) are contiguous, so that stamping it is one logged write.
 //!
 //! Invariants: `lower <= upper`; versions begin at multiples of 4 and do not overlap; a page that is
 //! all zero after storage's header is an empty page that was never used ([`is_new`]).
@@ -134,7 +134,7 @@ pub struct Header {
     pub mask: u16,
 }
 
-/// What ends (or locks) a version.
+/// The end (or lock) of a version.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
     /// The transaction.

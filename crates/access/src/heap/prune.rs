@@ -32,10 +32,7 @@ use base::{Csn, Xid};
 use storage::{Mtr, PAGE_SIZE, Page, PageRef};
 use txn::{LiveSnapshots, TxnManager, XidStatus};
 
-use super::page::{
-    self, FOLLOWS, FREE_LINES, HEADER, IN_CHAIN, KEYS, LOCK_ONLY, Line, NEXT_IN_CHAIN, PRUNABLE,
-    STUB, XMAX_ABORTED, XMIN_ABORTED, XMIN_COMMITTED,
-};
+use super::page::{self, FOLLOWS, FREE_LINES, HEADER, IN_CHAIN, KEYS, LOCK_ONLY, Line, NEXT_IN_CHAIN, PRUNABLE, STUB, XMAX_ABORTED, XMIN_ABORTED, XMIN_COMMITTED};
 
 /// Whether the version at `to` continues the chain of the one at `from`.
 fn follows(page: &Page, from: usize, to: usize) -> bool {
@@ -47,7 +44,7 @@ fn is_followed(page: &Page, offset: usize) -> bool {
     page::mask(page, offset) & (IN_CHAIN | FOLLOWS) == FOLLOWS
 }
 
-/// What a pruning did or would do.
+/// The work that a pruning did or would do.
 #[derive(Clone, Debug, Default)]
 pub struct Pruned {
     /// Versions removed.
@@ -62,7 +59,7 @@ pub struct Pruned {
     pub held_back: Vec<HeldBack>,
 }
 
-/// What is kept for a snapshot, of those that see it the oldest.
+/// The versions kept for a snapshot, of those that see them the oldest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldBack {
     /// The snapshot.
@@ -99,7 +96,7 @@ pub struct VisibilityHorizon<'a> {
     known: [(u64, XidStatus); REMEMBERED],
 }
 
-/// What a version is to everybody.
+/// The state of a version for everybody.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// Rolled back: never was.
@@ -135,7 +132,7 @@ impl<'a> VisibilityHorizon<'a> {
         self.bound
     }
 
-    /// What became of a transaction.
+    /// The fate of a transaction.
     pub fn status(&mut self, xid: u64) -> XidStatus {
         let known = &mut self.known[xid as usize % REMEMBERED];
         if known.0 != xid || known.1 == XidStatus::Running {
@@ -465,7 +462,7 @@ pub(super) fn write_lines(mtr: &mut Mtr<'_>, page: PageRef, changes: &[(u16, Lin
         lines.pop();
     }
     let (moves, upper) = close_gaps(&mut lines);
-    // What lies beyond the new end of the array needs no writing.
+    // The lines beyond the new end of the array need no writing.
     let old = page::lines(now).zip(&lines);
     let mut differs = old.filter(|((_, old), new)| old != *new).map(|((number, _), _)| number);
     let first = differs.next();

@@ -6,9 +6,9 @@ use base::{Result, TupleId};
 use storage::ReadGuard;
 use txn::{Snapshot, Transaction};
 
+use super::{Heap, wants_pruning};
 use super::page::{self, Line};
 use super::visible::{Seen, View, is_plain};
-use super::{Heap, wants_pruning};
 
 /// A scan in progress: pins one page at a time, none between calls.
 pub struct HeapScan {
@@ -56,7 +56,7 @@ impl RowBatch {
     }
 }
 
-/// What a scan keeps of each row in a [`RowBatch`].
+/// The parts of each row that a scan keeps in a [`RowBatch`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Keep {
     /// The bytes.

@@ -27,17 +27,14 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use base::faults::{self, Fault};
 use base::{Result, TupleId, Xid, err};
+use base::faults::{self, Fault};
 use storage::{Mtr, Page, PageRef, WriteGuard};
 use txn::{LockMode, LockTag, LockWait, RowLockMode, Snapshot, Transaction, TxnManager, XidStatus};
 
-use super::page::{
-    self, End, FOLLOWS, HAS_NEXT, IN_CHAIN, KEYS, LOCK_ONLY, Line, MOVED, NEXT_IN_CHAIN, PRUNABLE,
-    XMAX_ABORTED, XMAX_COMMITTED,
-};
-use super::prune::{self, Scope, VisibilityHorizon};
 use super::{Heap, HeapTuple, LockResult, RowWait, WriteResult, copy_version, insert};
+use super::page::{self, End, FOLLOWS, HAS_NEXT, IN_CHAIN, KEYS, LOCK_ONLY, Line, MOVED, NEXT_IN_CHAIN, PRUNABLE, XMAX_ABORTED, XMAX_COMMITTED};
+use super::prune::{self, Scope, VisibilityHorizon};
 
 /// More often no walk along a row's versions begins.
 const STARTS_MAX: u32 = 100_000;
@@ -47,7 +44,7 @@ fn strength(mask: u16) -> RowLockMode {
     if mask & KEYS != 0 { RowLockMode::Update } else { RowLockMode::NoKeyUpdate }
 }
 
-/// What stands in the way of changing a version.
+/// The obstacle to changing a version.
 enum Verdict {
     Free,
     Wait(Xid),
@@ -103,7 +100,7 @@ impl Drop for Queue<'_> {
     }
 }
 
-/// What an update does, whatever page it ends up in.
+/// The change that an update makes, whatever page it ends up in.
 struct Change<'a> {
     tx: &'a Transaction,
     xid: Xid,
@@ -660,7 +657,7 @@ fn locks_row(tx: &Transaction, page: &Page, offset: usize) -> bool {
     mask & (LOCK_ONLY | XMAX_ABORTED) == LOCK_ONLY && tx.is_mine(Xid(page::xmax(page, offset)))
 }
 
-/// What stands between `tx` and a change of strength `mode` to the version, apart from shared
+/// The obstacle between `tx` and a change of strength `mode` to the version, apart from shared
 /// locks in memory.
 fn visibility(tx: &Transaction, page: &Page, offset: usize, mode: RowLockMode) -> Verdict {
     let mask = page::mask(page, offset);

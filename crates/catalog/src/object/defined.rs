@@ -3,11 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ExtendedStatistics;
 use crate::object::id::Id;
 use crate::system::class;
+use super::ExtendedStatistics;
 
-/// What makes a function an aggregate. Functions and types are oids; 0: none.
+/// The definition that makes a function an aggregate. Functions and types are oids; 0: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Aggregate {
     /// `n` (ordinary), `o` (ordered-set) or `h` (hypothetical-set), as in `pg_aggregate.aggkind`.

@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Aggregate, Column, Constraint};
 use crate::object::id::Id;
+use super::{Aggregate, Column, Constraint};
 
 /// A type that a user made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub struct UserType {
     pub schema: Id,
     /// Owner's oid.
     pub owner: Id,
-    /// What it is.
+    /// The type's kind.
     pub kind: UserTypeKind,
     /// The oid under which `pg_class` lists a composite type.
     #[serde(default)]
@@ -28,7 +28,7 @@ pub struct UserType {
     /// Types and functions that a domain's default and its constraints use.
     #[serde(default)]
     pub uses: Vec<Id>,
-    /// What `types` knows of it, once somebody asked.
+    /// The knowledge that `types` has of it, once somebody asked.
     #[serde(skip)]
     pub known: Known,
 }
@@ -90,7 +90,7 @@ pub enum UserTypeKind {
     Shell,
 }
 
-/// What makes a range type. Oids; 0: none.
+/// The definition of a range type. Oids; 0: none.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RangeKind {
     /// SUBTYPE.
@@ -107,7 +107,7 @@ pub struct RangeKind {
     pub diff: Id,
 }
 
-/// What makes a base type. Functions are oids; 0: none.
+/// The definition of a base type. Functions are oids; 0: none.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct BaseKind {
     /// The built-in type whose input and output it has.
@@ -195,7 +195,7 @@ pub struct Function {
     /// Schemas to search for what a standard body names: those in force when it was written.
     #[serde(default)]
     pub path: Vec<Id>,
-    /// What a standard body uses: object, and column from 1 or 0 for the whole.
+    /// Objects that a standard body uses: object, and column from 1 or 0 for the whole.
     #[serde(default)]
     pub uses: Vec<(Id, u16)>,
     /// SET: settings while it runs.

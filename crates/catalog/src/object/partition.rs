@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::KeyCollation;
 use crate::object::id::Id;
+use super::KeyCollation;
 
 /// How rows are spread over partitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,7 +79,7 @@ pub struct PartitionKey {
 /// FOR VALUES of a partition. Values are texts as the default formats print them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum PartitionBound {
-    /// What no other partition holds.
+    /// The rows that no other partition holds.
     Default,
     /// IN: these values; None is NULL.
     List(Vec<Option<String>>),

@@ -23,7 +23,7 @@ pub struct Policy {
     /// WITH CHECK, in the same form.
     #[serde(default)]
     pub check: Option<String>,
-    /// What both use: object, and column from 1 or 0 for the whole.
+    /// Objects that both use: object, and column from 1 or 0 for the whole.
     #[serde(default)]
     pub uses: Vec<(Id, u16)>,
 }

@@ -55,7 +55,7 @@ pub struct Membership {
     pub admin: bool,
 }
 
-/// What rights can be on. The letters are PostgreSQL's (`acldefault`, `defaclobjtype`).
+/// The kinds of objects that rights can be on. The letters are PostgreSQL's (`acldefault`, `defaclobjtype`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum AclKind {
     /// Tables and views; with a column's number: that column.
@@ -86,7 +86,7 @@ pub enum AclKind {
 pub struct Acl {
     /// Its own id.
     pub oid: Id,
-    /// What kind of object.
+    /// The kind of object.
     pub kind: AclKind,
     /// The object.
     pub object: Id,
@@ -96,7 +96,7 @@ pub struct Acl {
     pub items: Vec<AclItem>,
 }
 
-/// What one role has granted to another. Rights are bits, see [`crate::acl::privilege`].
+/// The rights that one role has granted to another. Rights are bits, see [`crate::acl::privilege`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AclItem {
     /// The role that has them; 0: everybody.

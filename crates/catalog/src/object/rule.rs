@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Table;
 use crate::object::id::Id;
+use super::Table;
 
 /// The statements that a rule is about, as `pg_rewrite.ev_type` numbers them.
 pub mod rule_event {
@@ -36,7 +36,7 @@ pub struct Rule {
     /// The statements, each as SQL that means the same under any search path; none: NOTHING.
     #[serde(default)]
     pub actions: Vec<String>,
-    /// What they use: object, and column from 1 or 0 for the whole.
+    /// Objects that they use: object, and column from 1 or 0 for the whole.
     #[serde(default)]
     pub uses: Vec<(Id, u16)>,
 }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::KeyExpression;
 use crate::object::id::Id;
+use super::KeyExpression;
 
 /// Statistics over several columns or expressions of a table (CREATE STATISTICS). What ANALYZE finds for them is
 /// kept with the table's ([`ExtendedData`]).
@@ -57,7 +57,7 @@ impl ExtendedStatistics {
     }
 }
 
-/// What ANALYZE found for extended statistics.
+/// The findings of ANALYZE for extended statistics.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExtendedData {
     /// The statistics object.
@@ -103,7 +103,7 @@ pub struct CommonItem {
     pub base_frequency: f64,
 }
 
-/// What ANALYZE found about a column or expression. Values are text.
+/// The findings of ANALYZE about a column or expression. Values are text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ColumnStats {
     /// Share of NULLs.
@@ -120,13 +120,13 @@ pub struct ColumnStats {
     pub correlation: f64,
 }
 
-/// What ANALYZE found about an expression of an index.
+/// The findings of ANALYZE about an expression of an index.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KeyStats {
     /// The index.
     pub index: Id,
     /// Place of the key in it, from 0.
     pub place: u16,
-    /// What was found.
+    /// The findings.
     pub stats: ColumnStats,
 }

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Known, PartitionBound, Partitioning, Policy, Rule, Trigger};
 use crate::object::id::Id;
+use super::{Known, PartitionBound, Partitioning, Policy, Rule, Trigger};
 
-/// What kind of relation a [`Table`] is.
+/// The kind of relation that a [`Table`] is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TableKind {
     /// An ordinary table.
@@ -19,7 +19,7 @@ pub enum TableKind {
     System,
 }
 
-/// What happens to a temporary table when its transaction commits.
+/// The fate of a temporary table when its transaction commits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnCommit {
     /// Nothing.
@@ -72,7 +72,7 @@ pub struct Table {
     /// DISABLE TRIGGER ALL: its foreign keys, and those that refer to it, are not looked at.
     #[serde(default)]
     pub triggers_off: bool,
-    /// What a view's rows are.
+    /// The query that gives a view's rows.
     #[serde(default)]
     pub query: Option<Box<ViewQuery>>,
     /// The oids of the type of its rows and of the arrays of that; 0: it has none.
@@ -107,7 +107,7 @@ pub struct Table {
     /// older do not find the partition in its table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detaching: Option<u64>,
-    /// What `types` knows of that type, once somebody asked.
+    /// The knowledge that `types` has of that type, once somebody asked.
     #[serde(skip)]
     pub known: Known,
 }
@@ -117,7 +117,7 @@ pub struct Table {
 pub struct ViewQuery {
     /// As SQL that means the same whatever the search path is: every relation has its schema.
     pub sql: String,
-    /// What it uses: object, and column from 1 or 0 for the whole.
+    /// Objects that it uses: object, and column from 1 or 0 for the whole.
     pub uses: Vec<(Id, u16)>,
     /// WITH CHECK OPTION.
     #[serde(default)]
@@ -202,7 +202,7 @@ pub struct Constraint {
     pub oid: Id,
     /// Name.
     pub name: String,
-    /// What it demands.
+    /// The constraint's demand.
     pub kind: ConstraintKind,
     /// NOT VALID: rows that were there before have not been looked at.
     #[serde(default)]
@@ -262,7 +262,7 @@ impl Constraint {
     }
 }
 
-/// What a constraint demands. Columns are numbers from 1.
+/// The demand of a constraint. Columns are numbers from 1.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ConstraintKind {
     /// The expression, as SQL, isn't false.
@@ -304,7 +304,7 @@ pub struct ForeignKey {
     pub set_columns: Vec<u16>,
 }
 
-/// What happens to referring rows.
+/// The effect on referring rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ForeignKeyAction {
     /// Error at the statement's end.

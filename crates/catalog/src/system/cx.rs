@@ -7,13 +7,13 @@ use types::Datum;
 use crate::object::Id;
 use crate::snapshot::Snapshot;
 
-/// What the functions that compute rows get.
+/// The arguments of functions that compute rows.
 pub struct SystemCx<'a> {
     /// The catalog as the transaction sees it.
     pub catalog: &'a Snapshot,
     /// The session's settings.
     pub settings: &'a Settings,
-    /// What only the running server knows.
+    /// The facts that only the running server knows.
     pub server: &'a dyn ServerInfo,
     /// The session's database.
     pub database: Id,
@@ -34,7 +34,7 @@ impl SystemCx<'_> {
     }
 }
 
-/// What only the running server knows: the rows of its statistics views and the like.
+/// The facts that only the running server knows: the rows of its statistics views and the like.
 pub trait ServerInfo: Send + Sync {
     /// Rows of a view such as `pg_stat_activity`, `pg_locks`, as a role may see them; empty when it isn't
     /// kept.

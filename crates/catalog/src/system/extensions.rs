@@ -3,10 +3,10 @@
 use base::Result;
 use types::{Datum, oids};
 
-use super::row::{array, row};
 use crate::extension::{self, Control};
 use crate::object::ids::PG_CATALOG;
 use crate::system::cx::SystemCx;
+use super::row::{array, row};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
@@ -91,7 +91,7 @@ pub(super) fn threads(cx: &SystemCx<'_>) -> Rows {
             (Some(_), true) => "built in",
             (Some(_), false) => "library",
         };
-        // What has no code of its own is as safe as the server.
+        // An extension without code of its own is as safe as the server.
         let threads = if c.module.is_none() { "safe" } else { c.threads.word() };
         row(PG_CATALOG, "pg_extension_threads")
             .set("name", c.name.as_str())

@@ -11,10 +11,10 @@ use std::sync::OnceLock;
 use base::Oid;
 use types::{Datum, TypeIo, func, oids, opclass};
 
-use super::row::{array, oid};
 use crate::object::Id;
 use crate::object::ids::{BTREE_AM, INFORMATION_SCHEMA, PG_CATALOG};
 use crate::system::tables::{by_oid, lines, tables};
+use super::row::{array, oid};
 
 /// A line's fields.
 #[derive(Clone, Copy)]
@@ -502,7 +502,7 @@ pub(crate) fn icu_locales() -> impl Iterator<Item = (Id, &'static str)> {
     collations().iter().map(|f| (f.id(0), f.text(1)))
 }
 
-/// What PostgreSQL says of its own objects: class, object, text.
+/// PostgreSQL's comments on its own objects: class, object, text.
 pub fn descriptions() -> impl Iterator<Item = (Id, Id, &'static str)> {
     described().iter().map(|((class, id), text)| (*class, *id, *text))
 }
@@ -605,7 +605,7 @@ pub(super) fn oid_vector(ids: impl Iterator<Item = Id>) -> Datum {
     array(oids::OID, 0, ids.map(Datum::Oid).collect())
 }
 
-/// What a definition has to know of a function that it names, whether or not it runs here.
+/// The facts about a function that a definition which names it needs, whether or not it runs here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoutineInfo {
     /// Oid.

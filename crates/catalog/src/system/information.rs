@@ -3,13 +3,13 @@
 use base::Result;
 use types::Datum;
 
-use super::row::{Row, oid, row};
-use crate::acl::Rights;
-use crate::object::ids::INFORMATION_SCHEMA;
-use crate::object::{AclKind, Constraint, ConstraintKind, ForeignKeyAction, Id, Table, TableKind};
 use crate::privilege;
+use crate::acl::Rights;
+use crate::object::{AclKind, Constraint, ConstraintKind, ForeignKeyAction, Id, Table, TableKind};
+use crate::object::ids::INFORMATION_SCHEMA;
 use crate::system::cx::SystemCx;
 use crate::system::names::{database_name, info, info_visible, role_name, schema_name};
+use super::row::{Row, oid, row};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
@@ -29,7 +29,7 @@ fn tables<'a>(cx: &'a SystemCx<'_>) -> impl Iterator<Item = &'a std::sync::Arc<T
     info_visible(cx).filter(|t| t.kind == TableKind::Table && may_see(cx, t))
 }
 
-/// What NOT NULL is called here, where it is a constraint of its own.
+/// The name of NOT NULL here, where it is a constraint of its own.
 fn not_null_name(t: &Table, column: u16) -> String {
     format!("{}_{}_{column}_not_null", t.schema, t.oid)
 }

@@ -3,13 +3,13 @@
 use base::Result;
 use types::{Datum, oids};
 
-use super::row::{oid, row};
-use crate::acl::Rights;
-use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
-use crate::object::{AclKind, Sequence};
 use crate::privilege;
+use crate::acl::Rights;
+use crate::object::{AclKind, Sequence};
+use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
 use crate::system::cx::SystemCx;
 use crate::system::names::{database_name, role_name, schema_name};
+use super::row::{oid, row};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
@@ -54,7 +54,7 @@ pub(super) fn pg_sequences(cx: &SystemCx<'_>) -> Rows {
     cx.catalog.sequences().map(|s| one(s)).collect()
 }
 
-/// What `SELECT … FROM sequence` shows, of all sequences.
+/// The rows of `SELECT … FROM sequence`, of all sequences.
 pub(super) fn data(cx: &SystemCx<'_>) -> Rows {
     let wanted = cx.equal.iter().find_map(|(column, value)| match (column, value) {
         (0, Datum::Oid(id)) => Some(*id),

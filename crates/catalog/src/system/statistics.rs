@@ -3,17 +3,15 @@
 use std::fmt::Write as _;
 
 use base::Result;
-use types::datum::Array;
 use types::{Datum, oids};
+use types::datum::Array;
 
-use super::row::{Row, oid, row};
 use crate::acl::Rights;
+use crate::object::{AclKind, CommonItem, Dependency, DistinctItem, ExtendedData, ExtendedStatistics, Table};
 use crate::object::ids::PG_CATALOG;
-use crate::object::{
-    AclKind, CommonItem, Dependency, DistinctItem, ExtendedData, ExtendedStatistics, Table,
-};
 use crate::system::cx::SystemCx;
 use crate::system::names::{role_name, schema_name};
+use super::row::{Row, oid, row};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
@@ -85,7 +83,7 @@ pub fn common_text(items: &[CommonItem]) -> String {
     out
 }
 
-/// What `data` has of each kind; NULL where it has nothing.
+/// The coefficients in `data`, of each kind; NULL where it has none.
 fn distinct(data: &ExtendedData) -> Datum {
     match data.distinct.as_slice() {
         [] => Datum::Null,

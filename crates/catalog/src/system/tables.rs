@@ -18,13 +18,13 @@ pub struct SystemTable {
     pub name: &'static str,
     /// Columns with their types.
     pub columns: &'static [(&'static str, Oid)],
-    /// What else is known of each column.
+    /// Further facts of each column.
     pub(crate) marks: &'static [Marks],
     /// Whether PostgreSQL has it as a view.
     pub is_view: bool,
 }
 
-/// What PostgreSQL's catalog says of a column besides its type.
+/// The facts that PostgreSQL's catalog has of a column besides its type.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Marks {
     /// NOT NULL.
@@ -176,7 +176,7 @@ const VIEW_FUNCTIONS: [(&str, &str); 13] = [
     ("pg_timezone_names", "pg_timezone_names"),
 ];
 
-/// What a function returns that has rows of several columns: kept as a computed table with the
+/// The result of a function that has rows of several columns: kept as a computed table with the
 /// function's name and a pair of parentheses, or a view's.
 pub fn find_function(name: &str) -> Option<Arc<Table>> {
     match VIEW_FUNCTIONS.iter().find(|f| f.0 == name) {

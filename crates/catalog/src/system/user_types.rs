@@ -2,20 +2,20 @@
 //! `pg_enum`, `pg_class`, `pg_attribute` and `pg_constraint`, and their views in `information_schema`.
 
 use base::{Oid, Result};
+use types::{Datum, TypeIo, oids};
 use types::func::functions_named;
 use types::io::format_type;
 use types::user::{UserKind, UserType as Known};
-use types::{Datum, TypeIo, oids};
 
-use super::row::{Row, oid, row};
 use crate::acl::Rights;
-use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
 use crate::object::{AclKind, BaseKind, Constraint, ConstraintKind, Id, UserType, UserTypeKind};
+use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
 use crate::snapshot::TypeId;
 use crate::system::acl_rows::acl_datum;
 use crate::system::cx::SystemCx;
 use crate::system::names::{database_name, storage_of};
 use crate::system::relation_rows::{attribute, class_row};
+use super::row::{Row, oid, row};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
@@ -126,7 +126,7 @@ fn type_row(cx: &SystemCx<'_>, ty: Id) -> Option<Vec<Datum>> {
     })
 }
 
-/// What a base type says of itself.
+/// The columns of a base type's row that are its own.
 fn base_row(mut out: Row, base: &BaseKind) -> Vec<Datum> {
     const COLUMNS: [&str; 8] = [
         "typinput",
@@ -256,7 +256,7 @@ fn schema_name<'c>(cx: &SystemCx<'c>, id: Id) -> &'c str {
     cx.catalog.schema(id).map_or("pg_catalog", |s| s.name.as_str())
 }
 
-/// What `information_schema` says of a type: `data_type`, and the type's schema and name.
+/// A type as `information_schema` describes it: `data_type`, and the type's schema and name.
 pub(super) struct Described {
     /// Domains as the type below them, other types of users as `USER-DEFINED`.
     pub data_type: String,

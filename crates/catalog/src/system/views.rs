@@ -4,16 +4,16 @@ use base::Result;
 use base::settings::{Kind, SETTINGS, SettingId, Unit, Value, is_mode, show};
 use types::{Datum, oids};
 
-use super::row::{Row, array, row, text};
-use crate::acl::Rights;
 use crate::definition;
-use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG, READ_ALL_SETTINGS, SUPERUSER};
-use crate::object::{AclKind, ColumnStats, Table, TableKind};
 use crate::privilege;
+use crate::trigger_type;
+use crate::acl::Rights;
+use crate::object::{AclKind, ColumnStats, Table, TableKind};
+use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG, READ_ALL_SETTINGS, SUPERUSER};
 use crate::system::cx::SystemCx;
 use crate::system::names::{database_name, info, info_visible, role_name, schema_name};
 use crate::system::tables::{by_oid, tables};
-use crate::trigger_type;
+use super::row::{Row, array, row, text};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
@@ -227,7 +227,7 @@ pub(super) fn pg_stats(cx: &SystemCx<'_>) -> Rows {
     Ok(out)
 }
 
-/// What ANALYZE found about a column or expression, in the columns that `pg_stats` has for it.
+/// The findings of ANALYZE about a column or expression, in the columns that `pg_stats` has for them.
 pub(super) fn column_statistics(row: Row, s: &ColumnStats) -> Row {
     let row = row
         .set("null_frac", s.null_fraction as f32)

@@ -71,7 +71,7 @@ pub struct WaitRecord {
     pub task: u64,
     /// Its number to users; see [`crate::Task::pid`].
     pub pid: i32,
-    /// What kind of wait.
+    /// The kind of wait.
     pub event: WaitEvent,
     /// For what.
     pub object: WaitObject,

@@ -131,7 +131,7 @@ impl fmt::Display for WaitObject {
     }
 }
 
-/// What [`park`](crate::park) and [`io_wait`](crate::io_wait) must be told: the event, and where it
+/// The description of a wait that [`park`](crate::park) and [`io_wait`](crate::io_wait) demand: the event, and where it
 /// is known the object and the task that holds it. A bare [`WaitEvent`] will do.
 ///
 /// There is no way to make one without an event, and no wait without one, so a wait that
@@ -156,7 +156,7 @@ impl fmt::Display for WaitObject {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// What kind of wait.
+    /// The kind of wait.
     pub event: WaitEvent,
     /// For what.
     pub object: WaitObject,

@@ -9,7 +9,7 @@
 //! Sessions' waits for their clients are not summed here but by each session (`idle.rs`); when it ends its
 //! sums come here.
 //!
-//! What is kept are finished waits. Those under way are added to what is read (`under_way.rs`).
+//! Finished waits are kept. Those under way are added to what is read (`under_way.rs`).
 //!
 //! The key's object is coarser than the wait's where each wait would have one of its own: pages read
 //! and written count for their file, transactions and log positions for their event.
@@ -20,10 +20,10 @@ use base::WaitEvent;
 use base::settings::{live_bool, live_int, setting};
 use base::waits::WAITS;
 
-use super::idle::forget_idle_sums;
-use super::{WaitObject, WaitRecord, pending, tasks, under_way};
 use crate::TaskRef;
 use crate::spin::SpinLock;
+use super::{WaitObject, WaitRecord, pending, tasks, under_way};
+use super::idle::forget_idle_sums;
 
 /// Classes of a histogram: class `i` counts the waits of at least 2^i and less than 2^(i+1)
 /// nanoseconds; the last one also the longer ones (from 9 minutes on).
@@ -36,7 +36,7 @@ pub(super) fn class_of(ns: u64) -> usize {
     (ns.max(1).ilog2() as usize).min(CLASSES - 1)
 }
 
-/// What waits are summed by.
+/// The key by which waits are summed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ProfileKey {
     /// The session's or background thread's number; 0 with `pg_wait_sampling.profile_pid = off`.

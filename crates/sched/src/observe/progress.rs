@@ -10,7 +10,8 @@
 //! like. Counts of one command need not fit together to the last row.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::spin::SpinLock;
 use crate::task::with_current;
@@ -28,7 +29,7 @@ pub enum Kind {
     Copy,
 }
 
-/// What is counted; each kind of command uses some of these.
+/// The things counted; each kind of command uses some of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Count {
@@ -81,7 +82,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// What it does now.
+    /// The command's present phase.
     pub fn phase(&self) -> &'static str {
         *self.phase.lock()
     }

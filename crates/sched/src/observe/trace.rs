@@ -11,10 +11,10 @@ use std::time::Instant;
 
 use base::{Result, WaitEvent};
 
-use super::{WaitRecord, under_way};
 use crate::clock::now_ns;
 use crate::spin::SpinLock;
 use crate::task::{Task, TaskRef, Wake, check_interrupts, current, park};
+use super::{WaitRecord, under_way};
 
 /// Events of one trace; what comes after them is only counted.
 const EVENTS_MAX: usize = 200_000;
@@ -30,7 +30,7 @@ pub enum TraceEvent {
     Began(u64, u64),
     /// It ended this statement, at that time.
     Ended(u64, u64),
-    /// What the executor measured in a plan: when, and one line.
+    /// A measurement of a plan by the executor: when, and one line.
     Plan(u64, String),
 }
 
@@ -46,7 +46,7 @@ impl TraceEvent {
     }
 }
 
-/// What is to be traced.
+/// The tasks that are to be traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceTarget {
     /// Only this session.

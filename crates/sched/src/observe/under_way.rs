@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::settings::setting;
 
-use super::{WaitRecord, is_idle, task_by_id};
 use crate::clock::{now_ns, to_ns};
 use crate::task::{Task, TaskRef};
+use super::{WaitRecord, is_idle, task_by_id};
 
 /// Waits that had lasted so long before the sums were read must not get lost.
 const LONG_NS: u64 = 100_000_000;
@@ -36,7 +36,7 @@ fn after(from_ns: u64, began_ns: u64, duration_ns: u64) -> u64 {
     duration_ns.saturating_sub(from_ns.saturating_sub(began_ns))
 }
 
-/// What a task waits for, as if the wait ended now; None: it doesn't wait, or no clock was read.
+/// The wait of a task, as if it ended now; None: the task doesn't wait, or no clock was read.
 pub(super) fn of_task(task: &Task) -> Option<WaitRecord> {
     // The statement is read between two looks at one wait.
     let (waiting, began) = task.waiting()?;
@@ -62,7 +62,7 @@ pub(super) fn of_task(task: &Task) -> Option<WaitRecord> {
     })
 }
 
-/// What `read` returns of finished waits, and the waits of these tasks that are in none of it.
+/// The finished waits that `read` returns, and the waits of these tasks that are in none of it.
 pub(super) fn beside<T>(tasks: &[TaskRef], read: impl Fn() -> T) -> (T, Vec<WaitRecord>) {
     if !base::settings::live_bool(setting::TRACK_WAIT_TIMING) {
         return (read(), Vec::new());

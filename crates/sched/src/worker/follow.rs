@@ -138,7 +138,7 @@ impl Trail {
         runs == RUNS_A_LOOK
     }
 
-    /// What a look has found; true: it was astray often enough.
+    /// Notes the result of a look; true: the connection was astray often enough.
     pub fn looked(&self, at_home: bool) -> bool {
         let astray = if at_home { 0 } else { self.astray.load(Ordering::Relaxed) + 1 };
         self.astray.store(astray % LOOKS_ASTRAY, Ordering::Relaxed);

@@ -23,8 +23,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use base::WaitEvent;
 
-use crate::clock::{NEVER, now_ns};
 use crate::sys;
+use crate::clock::{NEVER, now_ns};
 use crate::task::{Task, TaskRef, list_background, next_pid};
 
 /// Connections that a worker takes before it lets others run.
@@ -32,7 +32,7 @@ const ACCEPTS_A_TURN: usize = 16;
 /// How long a worker does not accept after the system refused.
 const PAUSE_NS: u64 = 100_000_000;
 
-/// What becomes of the connections that come to a listening socket. Called on a worker's own stack:
+/// The receiver of the connections that come to a listening socket. Called on a worker's own stack:
 /// neither of these may wait.
 pub trait Acceptor: Send + Sync + 'static {
     /// One has come: its socket does not block and is closed in programs that are started; over TCP,

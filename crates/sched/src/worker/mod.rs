@@ -38,6 +38,8 @@ mod timers;
 
 use std::os::fd::RawFd;
 
+use crate::task::TaskRef;
+
 pub use ahead::{Lines, uses, will_use};
 pub use io::{wait_readable, wait_writable};
 pub use listen::Acceptor;
@@ -52,7 +54,6 @@ pub(crate) use run::{
 };
 pub(crate) use threads::look_for_hangup;
 
-use crate::task::TaskRef;
 
 /// Why a source runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +66,7 @@ pub struct Readiness {
     pub hangup: bool,
 }
 
-/// What a worker polls: a connection with its session.
+/// A thing that a worker polls: a connection with its session.
 pub trait Source: Send + Sync + 'static {
     /// The task that `run` runs as.
     fn task(&self) -> &TaskRef;
@@ -88,7 +89,7 @@ pub trait Source: Send + Sync + 'static {
     }
 }
 
-/// What epoll watches a socket for. Writability is added only while somebody waits for it:
+/// The events that epoll watches a socket for. Writability is added only while somebody waits for it:
 /// a Unix socket would otherwise report it after every answer that the client reads.
 const READ_EVENTS: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
 const WRITE_EVENTS: u32 = READ_EVENTS | libc::EPOLLOUT as u32;

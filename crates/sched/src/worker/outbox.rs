@@ -13,10 +13,10 @@
 
 use std::cell::{Cell, RefCell};
 
-use super::conn::Conn;
-use super::ring::{MOST, Ring};
 use crate::clock::shared_ns;
 use crate::local::local;
+use super::conn::Conn;
+use super::ring::{MOST, Ring};
 
 /// After this time, in nanoseconds, an answer does not wait for one more run. (The one at hand sends it when
 /// it looks at the clock: within its first few rows, but not while it is planned.)
@@ -82,7 +82,7 @@ impl Outbox {
         left
     }
 
-    /// What the run has left goes nowhere: its connection has ended.
+    /// Drops the output that the run has left: its connection has ended.
     pub fn drop_left(&self) {
         if self.left.take() {
             let end = self.letters.borrow().last().map_or(0, |letter| letter.end);

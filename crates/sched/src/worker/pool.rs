@@ -4,32 +4,31 @@
 //! connections to others, finishes what it has begun, and ends.
 
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use base::settings::{live_enum, setting};
 use base::{Error, Result, err};
+use base::settings::{live_enum, setting};
 
-use super::conn::{self, Conn};
-use super::follow;
-use super::listen::{Acceptor, Listening};
-use super::queue::{Item, Shared};
-use super::run::Worker;
-use super::{Source, register, threads};
+use crate::sys;
 use crate::clock::{self, NEVER};
 use crate::local::local;
 use crate::spin::SpinLock;
-use crate::sys;
 use crate::task::{TaskRef, with_current};
+use super::{Source, follow, register, threads};
+use super::conn::{self, Conn};
+use super::listen::{Acceptor, Listening};
+use super::queue::{Item, Shared};
+use super::run::Worker;
 
 /// The workers' own, large stacks: virtual size.
 const NATIVE_STACK_BYTES: usize = 64 << 20;
 /// The most workers that a pool can have.
 const MOST_WORKERS: usize = 1024;
 
-/// What the workers of one pool share.
+/// The state that the workers of one pool share.
 pub(super) struct Pool {
     /// The workers by position; null where there is none.
     workers: [AtomicPtr<Shared>; MOST_WORKERS],

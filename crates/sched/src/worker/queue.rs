@@ -12,18 +12,18 @@ use std::collections::VecDeque;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::conn::Conn;
-use super::follow::Place;
+use crate::sys;
 use crate::local::local;
 use crate::spin::SpinLock;
-use crate::sys;
 use crate::task::RANKS;
+use super::conn::Conn;
+use super::follow::Place;
 
 /// A message to a worker: a connection's address with a tag in its low bits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Item(usize);
 
-/// What an [`Item`] asks for.
+/// The request of an [`Item`].
 pub(super) enum Order {
     /// Switch back to its coroutine.
     Resume(&'static Conn),

@@ -25,10 +25,10 @@
 //!   WRITING. Until WRITING is gone the file's sync mark may not be set yet, so a checkpoint waits.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering, fence};
 
-use base::settings::{live_enum, setting};
 use base::{Fork, PageId, RelId, WaitEvent};
+use base::settings::{live_enum, setting};
 use sched::{RawLwLock, WaitObject};
 
 use super::{FrameInfo, Page};
@@ -172,7 +172,7 @@ impl Frame {
         [self.state(), self.version.load(Ordering::Acquire), latch]
     }
 
-    /// What is in it. The name counts only if the page didn't leave while it was read.
+    /// The frame's content. The name counts only if the page didn't leave while it was read.
     pub(super) fn info(&self) -> FrameInfo {
         let version = self.version.load(Ordering::Acquire);
         let state = self.state();

@@ -18,14 +18,14 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use base::settings::{live_enum, live_int, setting};
 use base::{PageId, WaitEvent};
+use base::settings::{live_enum, live_int, setting};
 use crossbeam_utils::CachePadded;
 use sched::RawLwLock;
 
+use crate::memory::Region;
 use super::arena::Arena;
 use super::frame::Frame;
-use crate::memory::Region;
 
 const STEPS_MAX: usize = 64;
 /// Buckets that share a cache line, as a power of two.
@@ -62,7 +62,7 @@ pub(super) struct Mapping {
 /// Rows of locks for the most partitions.
 const LOCK_ROWS: usize = PARTITIONS_MAX.trailing_zeros() as usize + 1;
 
-/// What a wish for so many partitions comes to.
+/// The number of partitions made for a wish for so many.
 fn fitting(partitions: usize) -> usize {
     partitions.clamp(1, PARTITIONS_MAX).next_power_of_two()
 }

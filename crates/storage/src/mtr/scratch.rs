@@ -16,7 +16,7 @@ thread_local! {
     static SPARE: RefCell<Vec<Box<Scratch>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What one mini-transaction (or append) writes into.
+/// The buffers that one mini-transaction (or append) writes into.
 pub(crate) struct Scratch {
     /// The record: space for its header, then the operations.
     pub record: Vec<u8>,

@@ -9,10 +9,10 @@
 //! the log's end in it is zero. Blocks in files are overwritten by themselves with more in them: if the power goes
 //! meanwhile, whatever sectors have reached the disk, those before hold the same bytes as they did.
 //!
-//! What it saves: docs/decisions/0014. What the system asks of such files: open(2), under O_DIRECT.
+//! The saving: docs/decisions/0014. The system's demands on such files: open(2), under O_DIRECT.
 
-use std::fs::File;
 use std::io;
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use base::WaitEvent;

@@ -1,7 +1,7 @@
 //! Reads the log from its files, record by record, for recovery and for the survey before it.
 
-use std::fs::File;
 use std::io;
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use base::{Error, Lsn, Result};
@@ -83,7 +83,7 @@ impl LogReader {
         if self.file.as_ref().is_none_or(|(n, _)| *n != number) {
             self.file = match self.segments.open_read(number) {
                 Ok(file) => {
-                    // What redo is about to rely on has to be durable first: a page written from
+                    // The log that redo is about to rely on has to be durable first: a page written from
                     // it must never be ahead of the log on disk.
                     if self.syncs {
                         self.segments.sync(&file)?;

@@ -66,7 +66,7 @@ pub fn len_of(word: u32) -> u32 {
     word & LEN_MASK
 }
 
-/// What a record at `lsn` notes of how far the log is durable: 0 nothing, else `n` when fewer than
+/// The note in a record at `lsn` of how far the log is durable: 0 nothing, else `n` when fewer than
 /// `2^(n - 1)` times 8 bytes before the record were not.
 fn durable_mark(lsn: u64, durable: u64) -> u8 {
     let units = lsn.saturating_sub(durable) / 8;
@@ -193,7 +193,7 @@ pub struct Record<'a> {
     pub start: Lsn,
     /// Where the next one begins.
     pub end: Lsn,
-    /// What it is.
+    /// The record's kind.
     pub kind: u8,
     /// The operations.
     pub ops: &'a [u8],
@@ -312,7 +312,7 @@ pub enum Op<'a> {
         page: usize,
         /// Where.
         offset: usize,
-        /// What.
+        /// The bytes to be written.
         bytes: &'a [u8],
     },
     /// Move inside the page.

@@ -24,8 +24,8 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::record;
 use crate::memory::Region;
+use super::record;
 
 /// See the module.
 pub(crate) struct Ring {
@@ -37,7 +37,7 @@ pub(crate) struct Ring {
 /// Bytes of the largest ring.
 const SIZE_MAX: usize = 2 << 30;
 
-/// What a wish for so many bytes comes to: a power of two, at least 1 MiB.
+/// The size made for a wish for so many bytes: a power of two, at least 1 MiB.
 pub(crate) fn fitting(size: usize) -> u64 {
     size.clamp(1 << 20, SIZE_MAX).next_power_of_two() as u64
 }

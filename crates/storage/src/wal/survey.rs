@@ -11,22 +11,22 @@
 //! * a valid record behind it was placed when the log was durable beyond it (its durable mark,
 //!   [`super::record`]).
 //!
-//! What can't be told from a torn tail: damage of the records after the last sync that a later record knows
+//! Cases that can't be told from a torn tail: damage of the records after the last sync that a later record knows
 //! of, the last group of commits before a crash.
 //!
 //! A torn tail was never acknowledged and is cut off. Damage stops the start: everything behind it was
 //! acknowledged, and only the user can say that it may be lost (`--accept-loss-from`).
 
-use std::collections::{HashMap, HashSet};
 use std::io;
+use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::FileExt;
 
 use base::{Error, Fork, Lsn, RelId, Result};
 
+use crate::control::Control;
 use super::reader::LogReader;
 use super::record::{self, CHANGES, CUT, DROPPED, HEADER, Record};
 use super::segment::Segments;
-use crate::control::Control;
 
 /// Bytes of the next segment in which a record is looked for: more than the longest record has.
 const NEXT_MOST: u64 = 4 << 20;
@@ -37,7 +37,7 @@ const CHUNK: usize = 1 << 20;
 /// Words of eight bytes that are passed by together if they are zero.
 const BLOCK: usize = 512;
 
-/// What redo is going to find.
+/// The log that redo is going to find.
 #[derive(Default)]
 pub(crate) struct Survey {
     /// The log ends here.
@@ -46,7 +46,7 @@ pub(crate) struct Survey {
     pub records: u64,
     /// There was damage at the end, and the user gives up what lies behind it.
     pub gives_up: bool,
-    /// What to say about the end, if it is worth it.
+    /// The message about the end, if it is worth one.
     pub tail: Option<String>,
     /// Relations with records.
     pub touched: HashSet<RelId>,
@@ -133,7 +133,7 @@ impl Damage {
     }
 }
 
-/// What can be done about damage.
+/// The remedies for damage, in words.
 fn choices(at: Lsn) -> String {
     format!(
         "Restore the data directory from a backup, or, to give up everything that was committed after that \

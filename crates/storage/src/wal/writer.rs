@@ -33,11 +33,11 @@ use base::faults::{self, Fault};
 use base::settings::{live_int, setting};
 use sched::{TaskRef, io_wait};
 
-use super::blocks::Blocks;
-use super::segment::{Opened, Segments};
-use super::{ABANDONED, AWAKE, FINISH, GATHERS, LSN_MASK, Log, MANY, SLEEPS, SpaceWaiter};
 use crate::fatal;
 use crate::stats::{add_time, bump};
+use super::{ABANDONED, AWAKE, FINISH, GATHERS, LSN_MASK, Log, MANY, SLEEPS, SpaceWaiter};
+use super::blocks::Blocks;
+use super::segment::{Opened, Segments};
 
 /// At most so much is written before its space is given back to inserters.
 const CHUNK: u64 = 1 << 20;
@@ -52,7 +52,7 @@ struct Writer {
     log: Arc<Log>,
     segments: Segments,
     open: Option<(u64, Opened)>,
-    /// What a segment that is written directly takes.
+    /// The blocks of a segment that is written directly.
     blocks: Blocks,
     written: u64,
     flushed: u64,
@@ -96,7 +96,7 @@ impl Drop for EndOfThread {
     }
 }
 
-/// What a round found to do.
+/// The work that a round found to do.
 enum Due {
     Nothing,
     /// Somebody waits for durability up to here.

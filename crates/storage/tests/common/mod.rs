@@ -2,8 +2,8 @@
 #![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use base::{Fork, Lsn, PageId, RelId, Result};
 use storage::{Options, PAGE_HEADER, PAGE_SIZE, Participant, Storage};
@@ -118,7 +118,7 @@ impl Random {
     }
 }
 
-/// What pages should hold.
+/// The expected content of pages.
 pub struct Model {
     pub rel: RelId,
     pub pages: Vec<Vec<u8>>,

@@ -9,7 +9,7 @@ pub struct Sample(pub Value);
 
 /// A line and how it looks.
 pub struct Line {
-    /// What it says.
+    /// The line's text.
     pub text: String,
     /// Stands out.
     pub strong: bool,

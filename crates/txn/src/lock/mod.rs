@@ -70,7 +70,7 @@ pub enum LockMode {
     AccessExclusive = 8,
 }
 
-/// What is locked.
+/// The thing that is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LockTag {
     /// A table or index, by database and oid.

@@ -46,7 +46,7 @@ struct Watch {
     task: TaskRef,
 }
 
-/// What became of a new request.
+/// The fate of a new request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
     /// The lock is held now.

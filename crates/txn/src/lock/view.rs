@@ -5,14 +5,14 @@ use std::time::SystemTime;
 
 use base::Oid;
 
-use super::table::Entry;
-use super::{LockManager, LockMode, LockTag};
 use crate::commit_log::XidState;
+use super::{LockManager, LockMode, LockTag};
+use super::table::Entry;
 
 /// One line of `pg_locks`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LockRow {
-    /// What is locked.
+    /// The thing that is locked.
     pub tag: LockTag,
     /// In which mode.
     pub mode: LockMode,

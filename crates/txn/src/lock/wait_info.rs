@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use crate::lock::{LockMode, LockTag};
 
-/// What a session waits for, in its slot of the registry.
+/// The wait of a session, in its slot of the registry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WaitInfo {
     pub(super) tag: LockTag,

@@ -27,8 +27,8 @@ use std::sync::Arc;
 use base::Xid;
 use sched::TaskRef;
 
-use super::Sxact;
 use crate::lock::FastMap;
+use super::Sxact;
 
 /// Why a transaction fails, as DETAIL says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ enum Writer {
     Old(u64),
 }
 
-/// What the graph's owner has to do once it has left the mutex.
+/// The work that the graph's owner has to do once it has left the mutex.
 #[derive(Default)]
 pub(super) struct Work {
     /// Transactions whose read locks are of no use any more.
@@ -125,7 +125,7 @@ pub(super) struct Graph {
     old: VecDeque<(u64, Vec<Xid>)>,
 }
 
-/// What a new transaction is.
+/// The kind of a new transaction.
 pub(super) enum Begun {
     /// It needs no watching: read-only with no writer running.
     Safe,

@@ -97,7 +97,7 @@ impl Sxact {
 /// One line of `pg_locks` for what a serializable transaction has read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReadRow {
-    /// What was read.
+    /// The thing that was read.
     pub target: ReadTarget,
     /// By which session.
     pub pid: i32,
@@ -115,7 +115,7 @@ impl Serial {
         Serial { graph, reads: Reads::new() }
     }
 
-    /// What the graph left to do.
+    /// Does the work that the graph left to do.
     fn finish(&self, work: Work) {
         for xact in &work.release {
             self.reads.release(xact);
@@ -140,7 +140,7 @@ impl Serial {
         }
     }
 
-    /// What was read in `from` counts from now on as all of `to`: a table's rows have moved to other
+    /// Reads in `from` count from now on as reads of all of `to`: a table's rows have moved to other
     /// files, or an index (whose table `to` is) goes away.
     pub fn transfer(&self, from: RelId, to: RelId) {
         if !self.reads.is_empty() {
@@ -148,7 +148,7 @@ impl Serial {
         }
     }
 
-    /// What active and retained transactions have read, for `pg_locks`.
+    /// The reads of active and retained transactions, for `pg_locks`.
     pub fn rows(&self) -> Vec<ReadRow> {
         if self.reads.is_empty() {
             return Vec::new();

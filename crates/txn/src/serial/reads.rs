@@ -21,19 +21,19 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
-use base::settings::{live_int, setting};
 use base::{RelId, TupleId, WaitEvent};
+use base::settings::{live_int, setting};
 use crossbeam_utils::CachePadded;
 use sched::{Mutex, MutexGuard};
 
-use super::Sxact;
 use crate::lock::FastMap;
+use super::Sxact;
 
 const SHARDS: usize = 64;
 /// Targets of one relation that are kept in summary before they become the relation.
 const OLD_TARGETS: usize = 4096;
 
-/// What was read.
+/// The thing that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReadTarget {
     /// The files of a table or index.
@@ -67,7 +67,7 @@ impl ReadTarget {
         (block, Some(self.offset).filter(|&offset| offset != 0))
     }
 
-    /// What it is a part of: the next coarser target.
+    /// The next coarser target, of which it is a part.
     fn parent(self) -> Option<ReadTarget> {
         match self.place() {
             (_, Some(_)) => Some(ReadTarget::page(self.rel, self.block)),

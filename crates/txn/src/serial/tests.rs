@@ -24,7 +24,7 @@ struct Version {
     tid: TupleId,
 }
 
-/// What a transaction of the history read and wrote.
+/// The reads and writes of a transaction of the history.
 #[derive(Default, Clone)]
 struct Trace {
     committed: bool,

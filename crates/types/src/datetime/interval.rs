@@ -2,11 +2,11 @@
 
 use base::{Result, err};
 
-use super::format::{put, put_fraction};
-use super::parse::round_fraction;
-use super::{DAY, HOUR, MINUTE, SECOND};
 use crate::datum::Interval;
 use crate::io::{FormatContext, IntervalStyle};
+use super::{DAY, HOUR, MINUTE, SECOND};
+use super::format::{put, put_fraction};
+use super::parse::round_fraction;
 
 const YEARS: i32 = 1 << 2;
 const MONTHS: i32 = 1 << 1;
@@ -79,7 +79,7 @@ pub(crate) fn fit_interval(mut i: Interval, typmod: i32) -> Result<Interval> {
     Ok(i)
 }
 
-/// What an amount is counted in.
+/// The unit that an amount is counted in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Micro,

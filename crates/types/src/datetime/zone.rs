@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use jiff::tz::AmbiguousOffset;
 
-use super::{DAY, EPOCH_DAYS, SECOND, civil_of, days_of, split};
 use crate::FormatContext;
+use super::{DAY, EPOCH_DAYS, SECOND, civil_of, days_of, split};
 
 mod posix;
 
@@ -101,7 +101,7 @@ pub fn listed_abbreviations() -> Vec<ListedZone> {
         .collect()
 }
 
-/// What is known about a zone at an instant.
+/// The facts about a zone at an instant.
 pub(crate) struct Offset {
     /// Seconds east of Greenwich.
     pub(crate) seconds: i32,
@@ -135,7 +135,7 @@ impl TimeZone {
     /// `SET TimeZone`: hours east (`-3.5`), `INTERVAL '…'`, or as [`TimeZone::parse`].
     ///
     /// # Errors
-    /// What is wrong with it, where there is more to say than that no such zone is known.
+    /// The fault in it, where there is more to say than that no such zone is known.
     pub fn parse_setting(text: &str, cx: &FormatContext) -> Result<TimeZone, Option<&'static str>> {
         let trimmed = text.trim_start();
         let seconds = if let Some(rest) = strip_word(trimmed, "interval") {
@@ -167,7 +167,7 @@ impl TimeZone {
         TimeZone(Zone::Fixed(seconds, None))
     }
 
-    /// What `AT TIME ZONE` and timestamp input accept: an abbreviation, or as [`TimeZone::parse`].
+    /// A zone as `AT TIME ZONE` and timestamp input accept it: an abbreviation, or as [`TimeZone::parse`].
     pub fn parse_any(name: &str) -> Option<TimeZone> {
         match TimeZone::abbreviation(name) {
             Some(seconds) => Some(TimeZone::fixed(seconds)),
@@ -264,7 +264,7 @@ fn long_offset(seconds: i32) -> String {
     }
 }
 
-/// What follows a word (in any case).
+/// The rest after a word (in any case).
 fn strip_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     let head = text.get(..word.len())?;
     head.eq_ignore_ascii_case(word).then(|| &text[word.len()..])

@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use base::{Result, err};
 
-use super::{NamedBody, S};
 use crate::datetime::{self, DAY, HOUR, MINUTE, SECOND, TimeZone};
 use crate::datum::{Datum, Interval, Numeric};
 use crate::io::FormatContext;
+use super::{NamedBody, S};
 
 fn timestamp(t: i64) -> Datum {
     Datum::Timestamp(t)
@@ -137,7 +137,7 @@ fn order(a: &Datum, b: &Datum, cx: &FormatContext) -> Result<Ordering> {
     let instants = matches!((a, b), (Datum::Timestamptz(_), _) | (_, Datum::Timestamptz(_)));
     let wide = |d: &Datum| match d {
         Datum::Date(d) if !datetime::is_finite_date(*d) => i128::from(d.signum()) << 120,
-        // What no timestamp can be is outside all finite ones.
+        // A date that no timestamp can be is outside all finite ones.
         Datum::Date(day) if instants => match instant(d, cx) {
             Ok(t) => i128::from(t),
             Err(_) => i128::from(day.signum()) << 100,

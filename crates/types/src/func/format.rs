@@ -2,10 +2,10 @@
 
 use base::{Error, Result, err};
 
-use super::text::{char_count, quote_ident, quote_literal, shown};
+use crate::io;
 use crate::bulk::{self, Pace};
 use crate::datum::Datum;
-use crate::io;
+use super::text::{char_count, quote_ident, quote_literal, shown};
 
 /// `format(…)`.
 ///
@@ -97,7 +97,7 @@ impl Reader<'_> {
     }
 }
 
-/// What stands between `%` and the letter.
+/// The text between `%` and the letter.
 #[derive(Default)]
 struct Spec {
     position: Option<usize>,

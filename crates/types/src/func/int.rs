@@ -2,8 +2,8 @@
 
 use base::{Result, err};
 
-use super::{NamedBody, S};
 use crate::datum::Datum;
+use super::{NamedBody, S};
 
 #[cold]
 pub(crate) fn out_of_range(kind: &str) -> base::Error {
@@ -91,7 +91,7 @@ macro_rules! arithmetic {
     };
 }
 
-/// What is there for each width alone.
+/// The functions that each width has alone.
 macro_rules! single {
     ($p:literal, $t:ty) => {
         [

@@ -2,8 +2,8 @@
 
 use base::{Result, err};
 
-use super::{NamedBody, S};
 use crate::datum::Datum;
+use super::{NamedBody, S};
 
 #[cold]
 fn ends_with_escape() -> base::Error {
@@ -77,7 +77,7 @@ pub fn like(text: &str, pattern: &str) -> Result<bool> {
     matches(text.as_bytes(), pattern.as_bytes(), false)
 }
 
-/// What every text begins with that matches a pattern.
+/// The beginning of every text that matches a pattern.
 pub fn like_beginning(pattern: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(pattern.len());
     let mut bytes = pattern.bytes();

@@ -61,7 +61,7 @@ use crate::batch::Column;
 use crate::datum::Datum;
 use crate::io::FormatContext;
 
-/// What a function may depend on (PostgreSQL's letters in `pg_proc.provolatile`).
+/// The things that a function may depend on (PostgreSQL's letters in `pg_proc.provolatile`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Volatility {
     /// Arguments only.
@@ -75,7 +75,7 @@ pub enum Volatility {
 /// The body of a scalar function. Strict functions never see NULL (the caller answers NULL).
 pub type ScalarBody = fn(&[Datum], &FormatContext) -> Result<Datum>;
 
-/// What a call is known to have been made with.
+/// The types that a call is known to have been made with.
 #[derive(Clone, Copy)]
 pub struct CallTypes<'a> {
     /// The arguments' types.
@@ -145,7 +145,7 @@ pub struct FunctionRow {
     pub returns_set: bool,
     /// NULL in, NULL out.
     pub strict: bool,
-    /// What it depends on.
+    /// The things that it depends on.
     pub volatility: Volatility,
     /// How it runs.
     pub body: Body,

@@ -5,12 +5,12 @@ use std::rc::Rc;
 
 use base::{Result, err};
 
-use super::text::char_count;
-use super::{Body, NamedBody, S};
 use crate::bulk;
-use crate::datum::{Datum, Text};
 use crate::oids;
+use crate::datum::{Datum, Text};
 use crate::regex::{Flags, Found, Regex};
+use super::{Body, NamedBody, S};
+use super::text::char_count;
 
 /// Reads a function's options; `global_allowed` names the function that has no `g`.
 fn parse_flags(text: &str, global_allowed: Option<&str>) -> Result<Flags> {
@@ -107,7 +107,7 @@ fn replace(s: &str, pattern: &str, with: &str, flags: Flags, start: i32, n: i32)
     bulk::text(out).map(Datum::Text)
 }
 
-/// What a group captured.
+/// The text that a group captured.
 fn part<'s>(s: &'s str, found: &Found, group: usize) -> Option<&'s str> {
     found.get(group).cloned().flatten().map(|range| &s[range])
 }

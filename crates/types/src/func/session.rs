@@ -247,7 +247,7 @@ session_functions! {
         PgHasRole "pg_has_role",
         RowSecurityActive "row_security_active",
     }
-    /// What only event triggers may ask.
+    /// Functions that only event triggers may call.
     EventTrigger {
         PgEventTriggerTableRewriteOid "pg_event_trigger_table_rewrite_oid",
         PgEventTriggerTableRewriteReason "pg_event_trigger_table_rewrite_reason",
@@ -281,13 +281,13 @@ session_functions! {
         TxidCurrentIfAssigned "txid_current_if_assigned",
         Version "version",
     }
-    /// What the binder makes of syntax.
+    /// Functions that the binder makes of syntax.
     Statement {
         CurrentOf "current_of",
         DomainCheck "domain_check",
         NextValue "next_value",
     }
-    /// What the session itself answers.
+    /// Functions that the session itself answers.
     Server {
         CurrentSetting "current_setting",
         InetClientAddr "inet_client_addr",

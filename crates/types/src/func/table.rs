@@ -6,14 +6,11 @@ use std::sync::OnceLock;
 
 use base::{Oid, Result};
 
-use super::{
-    AggregateRow, Body, CallTypes, CastContext, CastMethod, CastRow, FunctionRow, NamedBody,
-    OperatorRow, Volatility, aggregate, session,
-};
 use crate::Datum;
+use crate::row;
 use crate::io::{self, FormatContext, TypeIo};
 use crate::open::{self, Package};
-use crate::row;
+use super::{AggregateRow, Body, CallTypes, CastContext, CastMethod, CastRow, FunctionRow, NamedBody, OperatorRow, Volatility, aggregate, session};
 
 /// The bodies of each family.
 const FAMILIES: &[fn() -> Vec<NamedBody>] = &[
@@ -196,7 +193,7 @@ fn aggregate_table() -> &'static Table<AggregateRow> {
 struct Casts {
     /// `pg_cast`.
     rows: Vec<CastRow>,
-    /// What the binder asks: those, and the ones that PostgreSQL makes up.
+    /// The casts that the binder asks for: those, and the ones that PostgreSQL makes up.
     by_types: HashMap<(Oid, Oid), CastRow>,
 }
 

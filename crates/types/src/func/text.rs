@@ -2,11 +2,11 @@
 
 use base::{Result, err};
 
-use super::{NamedBody, S};
 use crate::bulk;
-use crate::datum::{Datum, Text};
 use crate::io;
+use crate::datum::{Datum, Text};
 use crate::order::trim_bpchar;
+use super::{NamedBody, S};
 
 /// `a || b`.
 fn concat(a: &str, b: &str) -> Datum {
@@ -63,7 +63,7 @@ pub(super) fn shown(d: &Datum, cx: &io::FormatContext) -> Result<Text> {
     }
 }
 
-/// What a cast to text gives; booleans are words there.
+/// The result of a cast to text; booleans are words there.
 fn as_text(d: &Datum, cx: &io::FormatContext) -> Result<Text> {
     match d {
         Datum::Bool(b) => Ok(Text::from(if *b { "true" } else { "false" })),

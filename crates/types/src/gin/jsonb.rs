@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use base::ternary::Mode;
 use base::{Error, Result};
+use base::ternary::Mode;
 
-use super::{GinClass, GinQuery, QueryKey, all, any, doubted, jsonpath};
+use crate::oids;
 use crate::datum::{Datum, Numeric};
 use crate::jsonb::Json;
 use crate::key::{self, KeyOrder};
-use crate::oids;
+use super::{GinClass, GinQuery, QueryKey, all, any, doubted, jsonpath};
 
 /// Strategy numbers.
 const CONTAINS: u16 = 7;
@@ -20,7 +20,7 @@ const EXISTS_ALL: u16 = 11;
 pub(super) const PATH_EXISTS: u16 = 15;
 pub(super) const PATH_MATCHES: u16 = 16;
 
-/// What begins a key of `jsonb_ops`.
+/// The byte that begins a key of `jsonb_ops`.
 const KEY: u8 = 1;
 const NULL: u8 = 2;
 const BOOL: u8 = 3;

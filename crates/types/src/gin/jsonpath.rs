@@ -6,12 +6,12 @@ use std::sync::Arc;
 use base::Result;
 use base::ternary::{Mode, Ternary};
 
-use super::jsonb::{Way, name_key, scalar_key};
-use super::{GinQuery, QueryKey, doubted};
 use crate::jsonb::Json;
 use crate::jsonb::path::{Comparison, Expr, Head, Path, Step};
+use super::{GinQuery, QueryKey, doubted};
+use super::jsonb::{Way, name_key, scalar_key};
 
-/// What must be there for a path to find something.
+/// The entries that must be there for a path to find something.
 enum Need {
     Key(usize),
     All(Vec<Need>),
@@ -42,7 +42,7 @@ struct Needs {
     by_way: bool,
 }
 
-/// What a path asks for.
+/// The query of a path.
 pub(super) fn query(path: &Path, exists: bool, by_way: bool) -> Result<GinQuery> {
     let mut needs = Needs { keys: Vec::new(), by_way };
     let root = needs.root();
@@ -80,7 +80,7 @@ impl Needs {
         }))
     }
 
-    /// What must be there for a path from `current` to find something, which equals `value` if there is one.
+    /// The entries needed for a path from `current` to find something, which equals `value` if there is one.
     fn path(&mut self, e: &Expr, current: &Place, value: Option<&Json>) -> Result<Option<Need>> {
         sched::check_stack()?;
         let mut at = match e.head {
@@ -132,7 +132,7 @@ impl Needs {
         Ok(together(needs))
     }
 
-    /// What must be there for a condition to hold.
+    /// The entries needed for a condition to hold.
     fn predicate(&mut self, e: &Expr, current: &Place) -> Result<Option<Need>> {
         sched::check_stack()?;
         if !e.steps.is_empty() {

@@ -10,12 +10,12 @@ mod jsonpath;
 
 use std::sync::{Arc, LazyLock};
 
-use base::ternary::{Check, Mode, Ternary};
 use base::{Oid, Result, WaitEvent};
+use base::ternary::{Check, Mode, Ternary};
 use sched::Mutex;
 
-use crate::datum::Datum;
 use crate::opclass;
+use crate::datum::Datum;
 
 /// A key that an operator asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,14 +30,14 @@ pub enum QueryKey {
     Range(Vec<u8>, Option<Vec<u8>>),
 }
 
-/// What an operator asks for.
+/// The query that an operator makes of its value.
 #[derive(Clone)]
 pub struct GinQuery {
     /// The keys.
     pub keys: Vec<QueryKey>,
     /// Which rows come into question.
     pub mode: Mode,
-    /// What the keys that a row has say of the condition.
+    /// The rule by which a row's keys decide the condition.
     pub check: Check,
 }
 
@@ -62,7 +62,7 @@ pub trait GinClass: Send + Sync {
     /// For values that have no keys of this class.
     fn value_keys(&self, value: &Datum, keys: &mut Vec<Option<Vec<u8>>>) -> Result<()>;
 
-    /// What an operator, by its strategy number in the class, asks for with this value, which is not NULL, on its right
+    /// The query of an operator, by its strategy number in the class, with this value, which is not NULL, on its right
     /// side.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ fn any(present: &[Ternary]) -> Ternary {
     present.iter().copied().max().unwrap_or(Ternary::False)
 }
 
-/// What holds for sure may hold.
+/// A condition that holds for sure becomes one that may hold.
 fn doubted(of: Ternary) -> Ternary {
     of.min(Ternary::Maybe)
 }

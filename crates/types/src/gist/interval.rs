@@ -9,13 +9,13 @@
 
 use std::sync::Arc;
 
-use base::ternary::Ternary;
 use base::{Error, Oid, Result};
+use base::ternary::Ternary;
 
-use super::{GistClass, KeyCheck, KeyDistance, possible};
+use crate::oids;
 use crate::datum::{Bound, Datum, Inet, Range};
 use crate::key::{self, KeyOrder};
-use crate::oids;
+use super::{GistClass, KeyCheck, KeyDistance, possible};
 
 /// Flag: empty ranges are below.
 const EMPTY: u8 = 1;
@@ -24,7 +24,7 @@ const VALUES: u8 = 2;
 /// The longest end.
 const END_MAX: usize = 240;
 
-/// What a key says.
+/// A key, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval<'k> {
     flags: u8,
@@ -179,7 +179,7 @@ pub fn gap(a: &[u8], b: &[u8]) -> f64 {
     fraction(lower, common) - fraction(upper, common)
 }
 
-/// What intervals have in common as keys of classes.
+/// The operations that intervals have in common as keys of classes.
 macro_rules! as_intervals {
     () => {
         fn union(&self, keys: &[&[u8]]) -> Vec<u8> {

@@ -17,12 +17,12 @@ pub mod signature;
 
 use std::sync::{Arc, LazyLock};
 
-use base::ternary::Ternary;
 use base::{Oid, Result, WaitEvent};
+use base::ternary::Ternary;
 use sched::Mutex;
 
-use crate::datum::Datum;
 use crate::opclass;
+use crate::datum::Datum;
 
 /// Whether a value with a key (true: a value's own key, in a leaf), or one of those that it covers, satisfies a
 /// condition.
@@ -50,7 +50,7 @@ pub trait GistClass: Send + Sync {
     /// For each of at least two keys, whether it belongs to the second of two pages.
     fn split(&self, keys: &[&[u8]]) -> Vec<bool>;
 
-    /// What an operator, by its strategy number in the class, asks of keys, with this value, which is not NULL, on its
+    /// The check of keys for an operator, by its strategy number in the class, with this value, which is not NULL, on its
     /// right side. False must be right; the rest is asked of the row.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ pub trait GistClass: Send + Sync {
         Ok(None)
     }
 
-    /// What leaf keys are sorted by so that neighbours are near each other; None: nothing does that.
+    /// The order of leaf keys in which neighbours are near each other; None: nothing gives one.
     fn place(&self, _key: &[u8]) -> Option<Vec<u8>> {
         None
     }

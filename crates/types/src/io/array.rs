@@ -2,9 +2,9 @@
 
 use base::{Oid, Result, err};
 
-use super::{FormatContext, input, natural_type, output};
-use crate::datum::{Array, Datum, Record};
 use crate::oids;
+use crate::datum::{Array, Datum, Record};
+use super::{FormatContext, input, natural_type, output};
 
 /// Elements of an array, at most (`MaxArraySize`).
 pub(crate) const MAX_ITEMS: usize = 134_217_727;
@@ -100,7 +100,7 @@ fn parse_bounds(text: &str) -> Result<(Option<Dims>, usize)> {
     Ok((Some(dims), text.len() - trimmed.len() + spec.len() + 1))
 }
 
-/// What separates the items of an array (`typdelim`).
+/// The separator of the items of an array (`typdelim`).
 fn delimiter(element: Oid) -> u8 {
     crate::open::get(element).map_or(b',', |class| class.delimiter())
 }

@@ -15,11 +15,11 @@ mod types;
 use base::{Oid, Result, err};
 
 use crate::datetime;
+use crate::{oids, open, range};
 use crate::datum::{Datum, Numeric, Text};
 use crate::jsonb::Json;
 use crate::jsonb::path::Path;
 use crate::user::{self, UserKind, UserType};
-use crate::{oids, open, range};
 
 pub use crate::datetime::TimeZone;
 pub use crate::order::{compare, hash};
@@ -243,7 +243,7 @@ pub fn input(ty: Oid, typmod: i32, text: &str, cx: &FormatContext) -> Result<Dat
     })
 }
 
-/// What makes values of a type that is defined elsewhere.
+/// The maker of values of a type that is defined elsewhere.
 fn open_type(ty: Oid) -> Result<&'static dyn open::OpenType> {
     open::get(ty).ok_or_else(|| base::Error::internal(format!("type {ty} is not known here")))
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use base::{Oid, Result, err};
 
-use super::{FormatContext, format_type, input};
 use crate::datum::{Datum, Shape};
+use super::{FormatContext, format_type, input};
 
 #[cold]
 fn malformed(text: &str, detail: &str) -> base::Error {
@@ -71,7 +71,7 @@ fn field(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// What binary input expects of a composite value's columns.
+/// Checks the number of a composite value's columns in binary input.
 ///
 /// # Errors
 /// `42804`.

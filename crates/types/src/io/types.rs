@@ -7,10 +7,10 @@ use std::sync::{Arc, OnceLock};
 
 use base::Oid;
 
-use crate::datum::Text;
 use crate::{oids, user};
+use crate::datum::Text;
 
-/// What is known about a type (a row of `pg_type`).
+/// The facts about a type (a row of `pg_type`).
 #[derive(Clone, Debug)]
 pub struct TypeIo {
     /// Its oid.

@@ -5,14 +5,14 @@
 
 use base::{Oid, Result};
 
-use super::Json;
 use crate::bulk;
 use crate::datetime;
+use crate::{json, oids};
 use crate::datum::{Array, Datum, Record, Text};
 use crate::io::{self, FormatContext};
-use crate::{json, oids};
+use super::Json;
 
-/// What a value becomes.
+/// The form that a value takes.
 enum Form {
     Null,
     Bool(bool),

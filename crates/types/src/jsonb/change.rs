@@ -2,10 +2,10 @@
 
 use base::{Result, err};
 
-use super::Json;
 use crate::datum::{Datum, Text};
+use super::Json;
 
-/// What to do where a path ends.
+/// The change made where a path ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Replace what is there; add it when `create`.
@@ -215,7 +215,7 @@ fn out_of_range(level: usize, index: i64) -> base::Error {
     err!(INVALID_PARAMETER_VALUE, "path element at position {} is out of range: {index}", level + 1)
 }
 
-/// What a path leads to where there is nothing yet.
+/// The value made for a path that leads to nothing yet.
 fn made_path(path: &[Datum], level: usize, value: &Json) -> Result<Json> {
     sched::check_stack()?;
     let Some(step) = path.get(level) else { return Ok(value.clone()) };

@@ -20,8 +20,8 @@ use std::sync::Arc;
 use base::{Result, err};
 
 use crate::bulk;
-use crate::datum::{Numeric, Text};
 use crate::json;
+use crate::datum::{Numeric, Text};
 
 /// Nesting of arrays and objects, at most: what walks a document is recursive, and a statement's
 /// stack has one megabyte.
@@ -108,7 +108,7 @@ impl Json {
         items.get(usize::try_from(at).ok()?)
     }
 
-    /// What a path of keys and positions leads to.
+    /// The value that a path of keys and positions leads to.
     pub fn at_path<'a>(&self, path: impl Iterator<Item = &'a str>) -> Option<&Json> {
         let mut here = self;
         for step in path {
@@ -182,7 +182,7 @@ impl Json {
         bulk::text(out)
     }
 
-    /// What `->>` gives: a string's own text, NULL for null, otherwise the JSON text.
+    /// The result of `->>`: a string's own text, NULL for null, otherwise the JSON text.
     ///
     /// # Errors
     /// `53200`, interrupts.

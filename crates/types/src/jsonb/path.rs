@@ -14,15 +14,15 @@ mod parse;
 
 use base::Result;
 
-use crate::datum::{Numeric, Text};
 use crate::json;
+use crate::datum::{Numeric, Text};
 
 /// A whole path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
     /// Errors of structure count.
     pub strict: bool,
-    /// What it computes.
+    /// The path's expression.
     pub expr: Expr,
     text: String,
 }
@@ -80,7 +80,7 @@ pub enum Head {
     StartsWith(Box<Expr>, Box<Expr>),
     /// `x like_regex "…" flag "…"`.
     LikeRegex {
-        /// What is matched.
+        /// The text that is matched.
         of: Box<Expr>,
         /// The pattern.
         pattern: Text,

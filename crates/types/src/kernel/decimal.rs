@@ -6,10 +6,10 @@ use std::cmp::Ordering;
 
 use base::Result;
 
-use super::{Operand, VectorBody, all_null, nulls};
 use crate::batch::{Column, Vector};
 use crate::datum::{Datum, Numeric};
 use crate::numeric::POW10;
+use super::{Operand, VectorBody, all_null, nulls};
 
 /// An argument's digits.
 #[derive(Clone, Copy)]
@@ -42,7 +42,7 @@ fn each<O>(a: Digits<'_>, b: Digits<'_>, rows: usize, op: impl Fn(i64, i64) -> O
     }
 }
 
-/// What each side is multiplied with to have the larger of both scales.
+/// The factors that give each side the larger of both scales.
 fn factors(s: u16, t: u16) -> Option<(i64, i64)> {
     let power = |n: u16| POW10.get(usize::from(n)).copied();
     Some((power(t.saturating_sub(s))?, power(s.saturating_sub(t))?))

@@ -236,7 +236,7 @@ impl<'p> Matcher<'p> {
     /// As [`Matcher::find`].
     pub(super) fn find_at(&mut self, start: u32) -> Result<Option<Spans>> {
         if self.kept > KEPT_MAX / 2 {
-            // What is known of earlier places helps little here.
+            // The knowledge of earlier places helps little here.
             self.known = HashMap::new();
             self.kept = 0;
         }

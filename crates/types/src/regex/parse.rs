@@ -112,7 +112,7 @@ pub(super) struct Set {
     pub items: Vec<Item>,
 }
 
-/// What holds at a place.
+/// A condition at a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Assert {
     TextStart,
@@ -144,7 +144,7 @@ pub(super) enum Node {
         /// Written `{m}`: it prefers what its atom prefers.
         fixed: bool,
     },
-    /// What a group captured.
+    /// The text that a group captured.
     Back(usize),
     /// Look-ahead or (`behind`) look-behind.
     Look {

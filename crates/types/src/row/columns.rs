@@ -6,9 +6,9 @@
 
 use base::Result;
 
-use super::{HAS_NULLS, Kind, RowLayout, Walk, corrupt, outside, push_value};
 use crate::batch::{Column, Vector};
 use crate::datum::{Numeric, Text};
+use super::{HAS_NULLS, Kind, RowLayout, Walk, corrupt, outside, push_value};
 
 /// Reads columns of rows that stand in `bytes` at `places` (begin, end): each of `wanted` is a column
 /// of the rows (ascending) and the one of `out` that its values are added to.
@@ -269,7 +269,7 @@ mod tests {
                 let mut values: Vec<Datum> =
                     types.iter().map(|ty| random_value(*ty, &mut random)).collect();
                 if round % 2 == 0 {
-                    // What the quick ways are for: no NULL, one scale, here and there a long text.
+                    // The quick ways are for these: no NULL, one scale, here and there a long text.
                     values[2] = Datum::Numeric(Numeric::new(random.below(1 << 40) as i64 - 77, 2));
                     let long = "é".repeat(random.below(100) as usize);
                     values[3] = Datum::Text(Text::from(long.as_str()));

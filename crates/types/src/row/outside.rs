@@ -68,7 +68,7 @@ impl RowLayout {
     }
 }
 
-/// What stands behind a special head.
+/// The value behind a special head.
 struct Special<'a> {
     flags: u8,
     raw_len: usize,

@@ -2,11 +2,11 @@
 
 use base::{Result, err};
 
-use super::{ordinal, roman};
 use crate::datetime::{self, DAYS, HOUR, MINUTE, MONTHS, SECOND};
 use crate::datum::Interval;
+use super::{ordinal, roman};
 
-/// What a template shows.
+/// The moment that a template shows.
 pub(super) struct Moment {
     year: i64,
     month: i64,

@@ -2,12 +2,12 @@
 
 use base::{Result, err};
 
-use super::date::{Node, parse};
 use crate::datetime::{self, DAY, DAYS, HOUR, MINUTE, MONTHS, SECOND, TimeZone};
 use crate::datum::Datum;
 use crate::io::FormatContext;
+use super::date::{Node, parse};
 
-/// What was read.
+/// The values that were read.
 #[derive(Default)]
 struct Found {
     year: Option<i64>,
@@ -163,7 +163,7 @@ impl<'a> Reader<'a> {
                 _ => usize::from(key.as_bytes()[2] - b'0'),
             };
             let (v, len) = self.number(key, digits)?;
-            // What is written are the first digits after the point.
+            // The digits that are written are the first after the point.
             self.found.micros = v * 10i64.pow(6 - len as u32);
             return Ok(());
         }

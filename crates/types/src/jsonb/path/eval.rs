@@ -9,14 +9,14 @@ use std::rc::Rc;
 
 use base::{Error, Result, err};
 
-use super::{Arithmetic, Comparison, Expr, Head, Method, Path, Step};
 use crate::datum::{Numeric, Text};
 use crate::jsonb::Json;
 use crate::regex::Regex;
+use super::{Arithmetic, Comparison, Expr, Head, Method, Path, Step};
 
 /// Why it ends early.
 enum Stop {
-    /// What has been found decides.
+    /// The items found so far decide.
     Enough,
     /// The path doesn't fit the document.
     Path(Error),
@@ -48,9 +48,9 @@ struct Context<'a> {
     vars: &'a Json,
     root: &'a Json,
     strict: bool,
-    /// What is missing is nothing: lax mode, and below `**`.
+    /// A missing part counts as nothing: lax mode, and below `**`.
     forgiving: bool,
-    /// What `@` means.
+    /// The value of `@`.
     current: Option<Json>,
     /// Length of the array whose subscripts are computed.
     size: Option<usize>,
