@@ -16,6 +16,7 @@ use txn::TxnManager;
 
 use crate::client_auth::ClientAuth;
 use crate::config::{Config, Overrides};
+use crate::http::endpoint::address;
 use crate::init::{self, InitOptions};
 use crate::server::Server;
 use crate::signals::{self, Stop};
@@ -45,7 +46,7 @@ pub fn serve(dir: &Path, overrides: Overrides, accept_loss_from: Option<Lsn>) ->
         control::check_free(dir)?;
     }
     let listeners = if own_sockets { listener::open(&config.values.settings)? } else { inherited };
-    let page = http::address(&config.values.settings)?.map(http::open).transpose()?;
+    let page = address(&config.values.settings)?.map(http::open).transpose()?;
     publish_live(&config.values.settings);
     raise_descriptor_limit(config.values.settings.int(setting::MAX_CONNECTIONS) as u64);
     if new {

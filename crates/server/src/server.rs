@@ -18,7 +18,7 @@ use crate::client_auth::ClientAuth;
 use crate::client_auth::failures::Failures;
 use crate::config::{Config, Values};
 use crate::counters::Counters;
-use crate::http::Endpoint;
+use crate::http::endpoint::Endpoint;
 use crate::notify::Channels;
 use crate::profiler::Profiler;
 use crate::registry::Registry;

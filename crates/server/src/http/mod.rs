@@ -24,6 +24,7 @@
 
 mod api;
 mod client;
+pub mod endpoint;
 pub mod login;
 mod metrics;
 mod request;
@@ -31,22 +32,20 @@ mod response;
 mod routes;
 mod view;
 
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::JoinHandle;
 use std::time::Instant;
 
-use base::settings::{Settings, setting};
 use base::{Error, Result, WaitEvent, err};
+use client::Client;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use sched::SpinLock;
 
+use crate::http::endpoint::{Endpoint, Running, address};
 use crate::log;
 use crate::server::Server;
-use client::Client;
 
 /// Clients connected at a time.
 const CLIENTS_MAX: usize = 64;
@@ -54,31 +53,6 @@ const CLIENTS_MAX: usize = 64;
 const JOBS_MAX: usize = 4;
 /// How often deadlines and the order to stop are looked at, in milliseconds.
 const TICK_MS: u16 = 500;
-
-/// Where the settings want the endpoint; None: nowhere.
-///
-/// # Errors
-/// `0A000` for an address that other machines can reach, `22023` for one that isn't an address.
-pub fn address(settings: &Settings) -> Result<Option<SocketAddr>> {
-    let port = settings.int(setting::HTTP_PORT) as u16;
-    if port == 0 {
-        return Ok(None);
-    }
-    let name = settings.str(setting::HTTP_ADDRESS);
-    let name = if name == "localhost" { "127.0.0.1" } else { name };
-    let ip: IpAddr = name.parse().map_err(|_| {
-        err!(INVALID_PARAMETER_VALUE, "invalid value for parameter \"http_address\": \"{name}\"")
-            .hint("use 127.0.0.1, ::1 or localhost")
-    })?;
-    if !ip.is_loopback() {
-        return Err(Error::unsupported(format_args!(
-            "serving HTTP on {ip}, which other machines can reach, while what is sent is \
-             not encrypted,"
-        ))
-        .hint("use 127.0.0.1, ::1 or localhost, and a tunnel (ssh -L) from elsewhere"));
-    }
-    Ok(Some(SocketAddr::new(ip, port)))
-}
 
 /// What `/api/PART.json` holds; None: there is no such part.
 pub fn status(server: &Server, part: &str) -> Option<serde_json::Value> {
@@ -107,16 +81,16 @@ pub fn open(address: SocketAddr) -> Result<TcpListener> {
     Ok(listener)
 }
 
-/// The running endpoint, and where it listens.
-#[derive(Default)]
-pub struct Endpoint {
-    running: SpinLock<Option<Running>>,
-}
-
-struct Running {
-    address: SocketAddr,
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
+/// What the thread works with.
+struct Loop {
+    server: Arc<Server>,
+    listener: TcpListener,
+    clients: Vec<Client>,
+    /// Jobs that are done ring it.
+    bell: Arc<UnixStream>,
+    heard: UnixStream,
+    jobs: Arc<AtomicUsize>,
+    guard: login::Guard,
 }
 
 impl Endpoint {
@@ -168,18 +142,6 @@ impl Endpoint {
             log::error(0, &error, None);
         }
     }
-}
-
-/// What the thread works with.
-struct Loop {
-    server: Arc<Server>,
-    listener: TcpListener,
-    clients: Vec<Client>,
-    /// Jobs that are done ring it.
-    bell: Arc<UnixStream>,
-    heard: UnixStream,
-    jobs: Arc<AtomicUsize>,
-    guard: login::Guard,
 }
 
 impl Loop {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use types::{Datum, FormatContext};
 
 use crate::server::Server;
-use crate::views;
+use crate::views::rows as view_rows;
 
 /// Milliseconds from 1970-01-01 to 2000-01-01.
 const EPOCH_MS: f64 = 946_684_800_000.0;
@@ -29,7 +29,7 @@ pub fn rows_in(server: &Server, database: u32, name: &str) -> Option<Vec<Map<Str
         let cells = view.columns.iter().zip(row);
         cells.map(|(c, v)| (c.name.clone(), value(Oid(c.ty), &v, &format))).collect()
     };
-    let rows = views::rows(server, database, name);
+    let rows = view_rows::rows(server, database, name);
     Some(rows.into_iter().map(object).collect())
 }
 

@@ -21,7 +21,7 @@ use sched::clock::to_ns;
 use sched::observe::{HistoryCursor, WaitRecord, history_since, is_idle, task_by_id};
 use sched::{SpinLock, TaskRef, WaitObject};
 
-use super::names;
+use crate::profiler::object::object;
 use crate::server::Server;
 
 /// Somebody waits behind somebody.
@@ -293,7 +293,7 @@ fn begin(server: &Server, edge: &Edge, looked: i64, now: i64) -> Episode {
     Episode {
         waiting: party(server, edge.waiting.pid(), edge.waiting.kind()),
         event: edge.event,
-        object: names::object(server, edge.object).into(),
+        object: object(server, edge.object).into(),
         blocking: party(server, edge.blocking.pid(), edge.blocking.kind()),
         started: if later { looked } else { began },
         ended: now,
@@ -308,7 +308,7 @@ fn of_record(server: &Server, record: &WaitRecord) -> Episode {
     Episode {
         waiting: party(server, record.pid, kind(record.task)),
         event: record.event,
-        object: names::object(server, record.object).into(),
+        object: object(server, record.object).into(),
         blocking: party(server, record.blocker_pid, kind(record.blocker)),
         started,
         ended: started + (record.duration_ns / 1000) as i64,

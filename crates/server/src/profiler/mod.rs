@@ -13,6 +13,7 @@ pub mod blocking;
 mod cpu;
 mod folded;
 pub mod names;
+pub mod object;
 pub mod profile;
 mod sampler;
 pub mod timeline;

@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use sched::observe::WaitObject;
 use types::Datum;
 
 use crate::server::Server;
-use crate::views;
+use crate::views::rows::rows;
 
 /// Longest text of a statement.
 const STATEMENT_CHARS: usize = 120;
@@ -31,32 +30,6 @@ pub fn one_line(text: &str) -> String {
     match line.char_indices().nth(STATEMENT_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
-    }
-}
-
-/// What is waited for, relations by name.
-pub fn object(server: &Server, object: WaitObject) -> String {
-    let databases = &server.engine.catalog;
-    let found = match (object, object.file()) {
-        (WaitObject::Relation(database, oid), _) => databases.database(database.0).and_then(|d| {
-            let catalog = d.current();
-            let index = || catalog.index(oid.0).map(|i| i.name.clone());
-            catalog.table(oid.0).map(|t| t.name.clone()).or_else(index)
-        }),
-        (_, Some(file)) => databases.databases().iter().find_map(|d| {
-            let catalog = d.current();
-            let index = || catalog.indexes().find(|i| i.rel == file.0).map(|i| i.name.clone());
-            let table = catalog.tables().find(|t| t.rel == file.0).map(|t| t.name.clone());
-            table.or_else(index)
-        }),
-        _ => None,
-    };
-    let Some(name) = found else { return object.to_string() };
-    match object {
-        WaitObject::Extension(_) => format!("extension of {name}"),
-        WaitObject::Page(page) => format!("page {} of {name}", page.block),
-        WaitObject::Tuple(_, tid) => format!("tuple {tid} of {name}"),
-        _ => name,
     }
 }
 
@@ -117,7 +90,7 @@ impl Names {
         let Some(view) = catalog::system::find(None, "pg_stat_statements") else { return };
         let column = |name: &str| view.columns.iter().position(|c| c.name == name);
         let (Some(id), Some(text)) = (column("queryid"), column("query")) else { return };
-        for row in views::rows(server, catalog::SHARED, "pg_stat_statements") {
+        for row in rows(server, catalog::SHARED, "pg_stat_statements") {
             if let (Some(Datum::Int8(id)), Some(Datum::Text(text))) = (row.get(id), row.get(text)) {
                 self.statements.insert(*id as u64, one_line(text));
             }

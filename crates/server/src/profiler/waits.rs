@@ -24,8 +24,9 @@ use sched::observe::{WaitObject, WaitRecord, is_idle, set_observer};
 
 use super::cpu::Symbols;
 use super::folded::Folded;
-use super::names::{self, Names};
+use super::names::Names;
 use super::profile::Kind;
+use crate::profiler::object::object;
 use crate::server::Server;
 
 /// Waits that are shorter are noted without frames.
@@ -206,7 +207,7 @@ fn fold(server: &Server, kind: Kind, stacks: &HashMap<Wait, u64>, texts: &mut Na
         frames.extend([info.kind.to_owned(), info.name.to_owned()]);
         match coarse(wait.object) {
             WaitObject::None => {}
-            object => frames.push(names::object(server, object)),
+            other => frames.push(object(server, other)),
         }
         frames.extend(code(&wait.frames, &mut symbols));
         folded.add(&frames, ns / 1000);

@@ -15,12 +15,12 @@ use types::func::{CastContext, CastMethod};
 use types::{Datum, oids};
 
 use super::SessionState;
-use super::execute::Run;
 use super::hooks::transaction_setting;
 use super::portal::{PlanOf, Planned, PreparedStatement, ResultFormats};
 use super::rows::{self, Rows};
 use super::transaction::Block;
 use crate::connection::Patience;
+use crate::session::statement_run::Run;
 use crate::{log, server};
 
 /// A prepared statement with its arguments.

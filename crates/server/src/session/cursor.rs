@@ -22,11 +22,11 @@ use sql::{Statement, Utility};
 use types::{Datum, oids};
 
 use super::SessionState;
-use super::execute::Run;
 use super::portal::{
     Hold, PlanOf, Planned, Portal, Portals, PreparedStatement, Progress, ResultFormats,
 };
 use super::rows::{self, CollectedRows, Rows};
+use crate::session::statement_run::Run;
 
 impl SessionState {
     /// DECLARE CURSOR.

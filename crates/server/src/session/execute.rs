@@ -25,29 +25,9 @@ use super::portal::{NEVER_FRESH, PlanOf, Planned, PreparedStatement, ResultForma
 use super::rows::{self, CollectedRows, Rows};
 use super::transaction::Block;
 use crate::counters::Relid;
+use crate::session::statement_run::Run;
 use crate::statements::{Sample, StatementKey};
 use crate::views;
-
-/// A statement to run.
-pub struct Run<'a> {
-    /// Its text.
-    pub text: &'a str,
-    /// Declared parameter types; None for the simple protocol, whose parameters are literals of the
-    /// text.
-    pub declared: Option<&'a [Oid]>,
-    /// Its plan, which may be made anew before it is run.
-    pub plan: &'a mut PlanOf,
-    /// Its parameters.
-    pub params: Vec<Datum>,
-    /// Formats of the result's columns.
-    pub formats: &'a ResultFormats,
-    /// Input that came after the message.
-    pub rest: &'a [u8],
-    /// The client is told the columns before the rows.
-    pub describe: bool,
-    /// Rows are made and thrown away.
-    pub discard: bool,
-}
 
 impl SessionState {
     /// Calls `f` with what planning depends on. Returns its result with the version and the epoch of a

@@ -14,13 +14,13 @@ use wire::extended::{Bind, Parse, StatementOrPortal};
 use wire::response;
 
 use super::cursor::portal_failed;
-use super::execute::Run;
 use super::portal::{Planned, Portal, PreparedStatement, Progress, ResultFormats};
 use super::settings::LogStatement;
 use super::simple::ends_block;
 use super::transaction::Block;
 use super::{SessionState, rows, utf8};
 use crate::server;
+use crate::session::statement_run::Run;
 
 impl SessionState {
     /// Runs one message behind the panic boundary. Fatal errors only are returned.

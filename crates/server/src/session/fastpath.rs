@@ -9,9 +9,9 @@ use wire::extended::FunctionCall;
 use wire::response;
 
 use super::SessionState;
-use super::execute::Run;
 use super::portal::ResultFormats;
 use super::rows::CollectedRows;
+use crate::session::statement_run::Run;
 
 impl SessionState {
     /// FunctionCall. Fatal errors only are returned.

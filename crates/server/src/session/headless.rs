@@ -27,13 +27,13 @@ use txn::{LockMode, LockTag, LockWait};
 use types::Datum;
 
 use super::SessionState;
-use super::execute::Run;
 use super::identity::Identity;
 use super::portal::ResultFormats;
 use super::rows::CollectedRows;
 use crate::connection::Socket;
 use crate::registry::SessionActivity;
 use crate::server::{self, Server};
+use crate::session::statement_run::Run;
 
 /// What a statement answered.
 pub struct Answer {

@@ -35,6 +35,7 @@ use crate::profiler::profile::Request;
 use crate::registry::Entry;
 use crate::server::Server;
 use crate::views;
+use crate::views::rows::rows;
 
 /// See the module's documentation.
 pub struct Hooks<'a> {
@@ -712,12 +713,12 @@ impl ServerInfo for Info<'_> {
             "pg_prepared_statements" => views::prepared_statements(self.statements),
             "pg_cursors" => self.cursors.clone(),
             "pg_stat_activity" | "pg_stat_get_activity()" | "pg_stat_statements" => {
-                let mut rows = views::rows(self.server, self.database, view);
+                let mut rows = rows(self.server, self.database, view);
                 self.hide(view, role, &mut rows);
                 rows
             }
             "pg_stat_blocking" | "pg_stat_blocking_history" => {
-                let mut rows = views::rows(self.server, self.database, view);
+                let mut rows = rows(self.server, self.database, view);
                 self.hide_queries(view, role, &mut rows);
                 rows
             }
@@ -734,7 +735,7 @@ impl ServerInfo for Info<'_> {
                 self.done,
             ),
             "pg_stat_xact_user_functions" => views::called(self.server, self.database, self.done),
-            view => views::rows(self.server, self.database, view),
+            view => rows(self.server, self.database, view),
         }
     }
 

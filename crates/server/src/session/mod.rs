@@ -38,6 +38,7 @@ mod rows;
 pub mod settings;
 mod simple;
 mod startup;
+pub mod statement_run;
 mod transaction;
 
 use std::cell::RefCell;

@@ -15,7 +15,7 @@ use sql::Prepared;
 use txn::Snapshot;
 use types::Datum;
 
-use super::execute::Run;
+use crate::session::statement_run::Run;
 
 /// A prepared statement, with the plan last used with it: one piece of memory. A session among many has
 /// its statements in no cache when its next message comes, and each piece more would be one more to wait for.

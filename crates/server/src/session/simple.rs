@@ -6,10 +6,10 @@
 use base::{Error, Result};
 use sql::Statement;
 
-use super::execute::Run;
 use super::portal::ResultFormats;
 use super::transaction::Block;
 use super::{SessionState, utf8};
+use crate::session::statement_run::Run;
 
 impl SessionState {
     /// Query. Fatal errors only are returned.

@@ -10,9 +10,10 @@ use catalog::system::row::{Row, row};
 use sched::Task;
 use types::Datum;
 
-use super::{text, time};
+use super::time;
 use crate::registry::{Entry, SessionActivity};
 use crate::server::Server;
+use crate::views::text::text;
 
 fn address(peer: Option<(IpAddr, u16)>) -> (Datum, Datum) {
     match peer {

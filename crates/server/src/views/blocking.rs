@@ -2,10 +2,11 @@
 
 use types::Datum;
 
-use super::{text, time};
+use super::time;
 use crate::profiler::blocking::{Edge, Episode, tree};
-use crate::profiler::names;
+use crate::profiler::object::object;
 use crate::server::Server;
+use crate::views::text::text;
 
 fn pid(pid: i32) -> Datum {
     if pid == 0 { Datum::Null } else { Datum::Int4(pid) }
@@ -34,7 +35,7 @@ fn edge_row(server: &Server, edge: &Edge) -> Vec<Datum> {
         text(edge.waiting.kind()),
         text(info.kind),
         text(info.name),
-        words(&names::object(server, edge.object)),
+        words(&object(server, edge.object)),
         pid(edge.blocking.pid()),
         text(edge.blocking.kind()),
         Datum::Int4(edge.depth),

@@ -8,8 +8,9 @@ use base::{Fork, RelId};
 use types::datum::Array;
 use types::{Datum, oids};
 
-use super::{text, time};
+use super::time;
 use crate::server::Server;
+use crate::views::text::text;
 
 /// One row for each relation of the database that has grown since the server started.
 pub(super) fn relations(server: &Server, database: u32) -> Vec<Vec<Datum>> {

@@ -11,6 +11,7 @@ use types::numeric::Numeric;
 
 use crate::counters::{ANALYZE, RelationStats, VACUUM};
 use crate::server::{self, Server};
+use crate::views::rows::rows;
 
 /// Functions that read a column of a view's row with a given number.
 const COLUMNS: &[(&str, &str, &str)] = &[
@@ -162,7 +163,7 @@ fn cell(
         Some(Datum::Int4(n)) => i64::from(*n) == value,
         Some(_) => false,
     };
-    let rows = super::rows(server, database, view);
+    let rows = rows(server, database, view);
     rows.into_iter().find(fits).map_or(Datum::Null, |mut row| row.swap_remove(column))
 }
 

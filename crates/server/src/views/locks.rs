@@ -11,8 +11,8 @@ use txn::lock::LockRow;
 use txn::serial::ReadRow;
 use types::Datum;
 
-use super::text;
 use crate::server::Server;
+use crate::views::text::text;
 
 /// The lock class of databases, which belong to none.
 const DATABASE_CLASS: u32 = 1262;

@@ -7,8 +7,8 @@ use sched::lwlock::{tranche_counters, tranches};
 use sched::observe;
 use types::Datum;
 
-use super::text;
 use super::waits::ms;
+use crate::views::text::text;
 
 /// Those who wait for a tranche's latches just now.
 #[derive(Default)]

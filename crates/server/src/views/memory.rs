@@ -4,8 +4,8 @@
 use storage::PAGE_SIZE;
 use types::Datum;
 
-use super::text;
 use crate::server::Server;
+use crate::views::text::text;
 
 /// The large parts; offsets mean nothing in one address space.
 pub(super) fn allocations(server: &Server) -> Vec<Vec<Datum>> {

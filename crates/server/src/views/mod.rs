@@ -10,11 +10,13 @@ mod locks;
 mod lwlock;
 mod memory;
 mod progress;
+pub mod rows;
 mod session;
 mod snapshots;
 mod statements;
 mod storage;
 mod tables;
+mod text;
 mod trace;
 mod waits;
 mod zones;
@@ -22,7 +24,6 @@ mod zones;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use base::settings::show;
 use catalog::Snapshot;
 use types::Datum;
 
@@ -56,104 +57,6 @@ fn owners_of_files(server: &Server) -> HashMap<u32, (u32, u32)> {
     owners
 }
 
-/// Rows of a view, in a database; none for a view that isn't kept.
-pub fn rows(server: &Server, database: u32, view: &str) -> Vec<Vec<Datum>> {
-    match view {
-        "pg_stat_activity" => activity::activity(server),
-        "pg_wait_events" => waits::events(),
-        "pg_stat_wait_current" => waits::current(server),
-        "pg_stat_wait_history" => waits::history(server),
-        "pg_stat_wait_profile" => waits::profile(server),
-        "pg_wait_sampling_current" | "pg_wait_sampling_get_current()" => waits::sampling_current(),
-        "pg_wait_sampling_history" | "pg_wait_sampling_get_history()" => waits::sampling_history(),
-        "pg_wait_sampling_profile" | "pg_wait_sampling_get_profile()" => waits::sampling_profile(),
-        "pg_stat_lwlock" => lwlock::rows(),
-        "pg_buffercache" => buffers::frames(server),
-        "pg_stat_relation_extension" => extension::relations(server, database),
-        "pg_stat_snapshots" => snapshots::rows(server, database),
-        "pg_stat_session_memory" => memory::sessions(),
-        "pg_stat_server_memory" => memory::server(server),
-        "pg_locks" | "pg_lock_status()" => locks::locks(server),
-        "pg_stat_user_functions" => tables::functions(server, database, "pg_stat_user_functions"),
-        "pg_stat_all_tables" => tables::tables(server, database, "pg_stat_all_tables"),
-        "pg_stat_sys_tables" => tables::tables(server, database, "pg_stat_sys_tables"),
-        "pg_stat_user_tables" => tables::tables(server, database, "pg_stat_user_tables"),
-        "pg_stat_all_indexes" => tables::indexes(server, database, "pg_stat_all_indexes"),
-        "pg_stat_sys_indexes" => tables::indexes(server, database, "pg_stat_sys_indexes"),
-        "pg_stat_user_indexes" => tables::indexes(server, database, "pg_stat_user_indexes"),
-        "pg_statio_all_tables" => tables::table_pages(server, database, "pg_statio_all_tables"),
-        "pg_statio_sys_tables" => tables::table_pages(server, database, "pg_statio_sys_tables"),
-        "pg_statio_user_tables" => tables::table_pages(server, database, "pg_statio_user_tables"),
-        "pg_statio_all_sequences" => tables::sequences(server, database, "pg_statio_all_sequences"),
-        "pg_statio_sys_sequences" => tables::sequences(server, database, "pg_statio_sys_sequences"),
-        "pg_statio_user_sequences" => {
-            tables::sequences(server, database, "pg_statio_user_sequences")
-        }
-        "pg_statio_all_indexes" => tables::indexes(server, database, "pg_statio_all_indexes"),
-        "pg_statio_sys_indexes" => tables::indexes(server, database, "pg_statio_sys_indexes"),
-        "pg_statio_user_indexes" => tables::indexes(server, database, "pg_statio_user_indexes"),
-        "pg_stat_get_activity()" => activity::function(server),
-        "pg_ls_waldir()" => functions::wal_files(server),
-        "pg_ls_tmpdir()" => functions::temporary_files(server),
-        "pg_stat_progress_vacuum" => progress::vacuum(server),
-        "pg_stat_progress_analyze" => progress::analyze(server),
-        "pg_stat_progress_create_index" => progress::create_index(server),
-        "pg_stat_progress_copy" => progress::copy(server),
-        "pg_stat_progress_partition" => progress::partition(server),
-        "pg_stat_ssl" => activity::ssl(server),
-        "pg_stat_gssapi" => activity::gssapi(server),
-        "pg_stat_slru" | "pg_stat_get_slru()" => storage::slru(server),
-        "pg_stat_database" => database::databases(server),
-        "pg_stat_database_conflicts" => database::conflicts(server),
-        "pg_stat_bgwriter" => storage::bgwriter(server),
-        "pg_stat_wal" | "pg_stat_get_wal()" => storage::wal(server),
-        "pg_stat_io" => storage::io(server),
-        "pg_stat_archiver" | "pg_stat_get_archiver()" => storage::archiver(server),
-        "pg_stat_statements" => statements::statements(server),
-        "pg_stat_statements_info" => statements::info(server),
-        "pg_stat_blocking" => blocking::now(server),
-        "pg_stat_blocking_history" => blocking::history(server),
-        "pg_shmem_allocations" => memory::allocations(server),
-        "pg_file_settings" => file_settings(server),
-        "pg_hba_file_rules" => hba_rules(server),
-        "pg_timezone_names" => zones::names(),
-        "pg_timezone_abbrevs" => zones::abbreviations(),
-        _ => Vec::new(),
-    }
-}
-
-fn text(value: &str) -> Datum {
-    Datum::Text(value.into())
-}
-
 fn time(value: i64) -> Datum {
     if value == 0 { Datum::Null } else { Datum::Timestamptz(value) }
-}
-
-/// The rules as the file has them now, whether they are in force or not.
-fn hba_rules(server: &Server) -> Vec<Vec<Datum>> {
-    crate::client_auth::hba(&server.directory()).map(|hba| hba.rows()).unwrap_or_default()
-}
-
-/// What the files say, as `pg_file_settings` shows it.
-fn file_settings(server: &Server) -> Vec<Vec<Datum>> {
-    let (values, _) = server.values();
-    let defaults = base::settings::Settings::default();
-    let mut rows = Vec::new();
-    for (i, def) in base::settings::SETTINGS.iter().enumerate() {
-        let id = base::settings::SettingId(i as u16);
-        let value = values.settings.get(id);
-        if value != defaults.get(id) {
-            rows.push(vec![
-                Datum::Null,
-                Datum::Null,
-                Datum::Int4(rows.len() as i32 + 1),
-                text(def.name),
-                text(&show(id, value)),
-                Datum::Bool(true),
-                Datum::Null,
-            ]);
-        }
-    }
-    rows
 }

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
+use sql::passwords::without_passwords;
 use types::datum::Array;
 use types::{Datum, oids};
 
-use sql::passwords::without_passwords;
-
-use super::text;
 use crate::session::portal::{Portals, Progress, Statements};
+use crate::views::text::text;
 
 /// The session's prepared statements.
 pub fn prepared_statements(statements: &Statements) -> Vec<Vec<Datum>> {

@@ -5,8 +5,9 @@ use access::heap::prune::HeldBack;
 use base::{Csn, RelId};
 use types::Datum;
 
-use super::{text, time};
+use super::time;
 use crate::server::Server;
+use crate::views::text::text;
 
 /// A snapshot in use.
 struct Used {

@@ -11,8 +11,8 @@ use sched::{Task, WaitObject, Waiting};
 use types::datum::Array;
 use types::{Datum, oids};
 
-use super::text;
 use crate::server::{Server, micros};
+use crate::views::text::text;
 
 /// `pg_wait_events`.
 pub(super) fn events() -> Vec<Vec<Datum>> {

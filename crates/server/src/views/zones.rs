@@ -4,7 +4,7 @@ use types::Datum;
 use types::datetime::{ListedZone, listed_abbreviations, listed_zones};
 use types::datum::Interval;
 
-use super::text;
+use crate::views::text::text;
 
 fn offset(zone: &ListedZone) -> Datum {
     let micros = i64::from(zone.seconds) * 1_000_000;
