@@ -8,6 +8,7 @@ mod expression;
 mod node;
 mod partition;
 mod print;
+mod verbose;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -123,7 +124,9 @@ pub fn run(
         false => None,
     };
     let plan = expanded.as_ref().unwrap_or(plan);
-    let describe = node::Describe::new(prepared, state.measure.as_deref(), cx.format);
+    let verbose = options.verbose.then(|| verbose::Verbose::new(cx.catalog_tx.view()));
+    let describe =
+        node::Describe::new(prepared, state.measure.as_deref(), cx.format).verbose(verbose);
     let tree = describe.root(plan);
     let lines = match options.format {
         ExplainFormat::Text => print::text(&tree, options, &whole),

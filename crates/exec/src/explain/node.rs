@@ -12,12 +12,13 @@ use sql::{AggCall, Expr, Plan, Prepared};
 use types::FormatContext;
 
 use super::expression::Names;
+use super::verbose::Verbose;
 use crate::ops::aggregate::together::LAUNCHED;
 use crate::ops::aggregate::{BATCHES, MEMORY};
 use crate::ops::bitmap_heap_scan::{EXACT_PAGES, LOSSY_PAGES, REMOVED_BY_RECHECK};
 use crate::ops::hash_join::HASH;
 use crate::ops::index_only_scan::HEAP_FETCHES;
-use crate::ops::measure::{Measure, REMOVED_BY_FILTER};
+use crate::ops::measure::{Measure, REMOVED_BY_FILTER, REMOVED_BY_JOIN};
 use crate::ops::memoize::COUNTS;
 use crate::ops::sort::METHODS;
 
@@ -89,6 +90,8 @@ pub struct Describe<'p> {
     format: &'p FormatContext,
     /// Several tables: their columns are shown with the table's name.
     qualify: bool,
+    /// VERBOSE.
+    pub(super) verbose: Option<Verbose>,
     /// The name of the table that a scan reads, by the plan's address: no two have the same.
     aliases: RefCell<HashMap<usize, String>>,
 }
@@ -111,7 +114,7 @@ fn count_scans(plan: &Plan) -> usize {
 }
 
 /// A table's column as the table's own scan shows it.
-fn own_column(table: &Table, column: ScanColumn) -> String {
+pub(super) fn own_column(table: &Table, column: ScanColumn) -> String {
     match column {
         ScanColumn::Attr(n) => {
             crate::session::quote_identifier(&table.columns[usize::from(n) - 1].name)
@@ -144,7 +147,7 @@ fn own_columns(plan: &Plan) -> Option<Vec<String>> {
 }
 
 /// The name that a scan's table has in the statement.
-fn name_of_scan(plan: &Plan) -> Option<&str> {
+pub(super) fn name_of_scan(plan: &Plan) -> Option<&str> {
     match &plan.node {
         Node::SeqScan(scan)
         | Node::IndexScan { scan, .. }
@@ -178,7 +181,12 @@ impl<'p> Describe<'p> {
             _ => 0,
         };
         let aliases = RefCell::default();
-        Describe { prepared, measures, format, qualify: scans + own > 1, aliases }
+        Describe { prepared, measures, format, qualify: scans + own > 1, verbose: None, aliases }
+    }
+
+    /// The same for VERBOSE.
+    pub fn verbose(self, verbose: Option<Verbose>) -> Describe<'p> {
+        Describe { verbose, ..self }
     }
 
     /// The whole tree.
@@ -231,9 +239,28 @@ impl<'p> Describe<'p> {
     }
 
     /// The name of the table that a node reads.
-    fn alias(&self, plan: &Plan) -> String {
+    pub(super) fn alias(&self, plan: &Plan) -> String {
         let known = self.aliases.borrow().get(&(std::ptr::from_ref(plan) as usize)).cloned();
         known.or_else(|| name_of_scan(plan).map(str::to_owned)).unwrap_or_default()
+    }
+
+    /// A key column of an index, as text.
+    fn key_column(&self, table: &Table, index: &catalog::Index, n: usize) -> String {
+        match index.columns.get(n) {
+            Some(key) => match &key.expression {
+                Some(e) if is_call(&e.sql) => e.sql.clone(),
+                Some(e) => format!("({})", e.sql),
+                None => self.own_column(table, ScanColumn::Attr(key.column)),
+            },
+            None => String::new(),
+        }
+    }
+
+    /// [`own_columns`], with the scan's name for VERBOSE.
+    fn own_columns(&self, plan: &Plan) -> Option<Vec<String>> {
+        self.enter(plan);
+        let columns = own_columns(plan)?;
+        Some(columns.into_iter().map(|name| self.prefixed(name)).collect())
     }
 
     fn measure(&self, plan: &Plan) -> Option<Measure> {
@@ -259,7 +286,7 @@ impl<'p> Describe<'p> {
     }
 
     /// Names of a node's output columns.
-    fn output(&self, plan: &Plan, slots: &HashMap<u16, String>) -> Vec<String> {
+    pub(super) fn output(&self, plan: &Plan, slots: &HashMap<u16, String>) -> Vec<String> {
         let texts = |input: &Plan, exprs: &[Expr]| {
             let columns = self.output(input, slots);
             let names = self.names(&columns, slots);
@@ -351,14 +378,18 @@ impl<'p> Describe<'p> {
     fn on_table(&self, shown: &mut Shown, plan: &Plan, scan: &Scan, slots: &HashMap<u16, String>) {
         let table = &scan.table.name;
         let alias = self.alias(plan);
-        shown.on += &format!(" on {}", crate::session::quote_identifier(table));
+        let schema = self.schema_of(scan);
+        let place = schema.as_ref().map(|s| format!("{}.", crate::session::quote_identifier(s)));
+        let place = place.unwrap_or_default();
+        shown.on += &format!(" on {place}{}", crate::session::quote_identifier(table));
         if alias != *table {
             shown.on += &format!(" {}", crate::session::quote_identifier(&alias));
         }
         shown.facts.push(("Relation Name", table.clone()));
+        shown.facts.extend(schema.map(|s| ("Schema", s)));
         shown.facts.push(("Alias", alias));
         if let Some(filter) = &scan.filter {
-            let columns = own_columns(plan).unwrap_or_default();
+            let columns = self.own_columns(plan).unwrap_or_default();
             shown.details.push(("Filter", self.names(&columns, slots).text(filter).into()));
             let removed = shown.counted(REMOVED_BY_FILTER).map(Detail::Removed);
             shown.details.extend(removed.map(|n| (REMOVED_BY_FILTER, n)));
@@ -373,11 +404,12 @@ impl<'p> Describe<'p> {
                 let mut shown = self.node(input, slots);
                 shown.estimate = plan.estimate;
                 shown.measure = self.measure(plan);
+                self.show_output(plan, &mut shown, slots);
                 return shown;
             }
             Node::Filter { input, condition } => {
                 let mut shown = self.node(input, slots);
-                let columns = own_columns(input).unwrap_or_else(|| self.output(input, slots));
+                let columns = self.own_columns(input).unwrap_or_else(|| self.output(input, slots));
                 let text = self.names(&columns, slots).text(condition);
                 let at = shown.details.iter().position(|(name, _)| *name == "Batches");
                 shown.details.insert(at.unwrap_or(shown.details.len()), ("Filter", text.into()));
@@ -396,8 +428,11 @@ impl<'p> Describe<'p> {
             }
             _ => {}
         }
+        self.enter(plan);
         let mut shown = self.plain(plan, plan.node.label(), slots);
+        self.enter(plan);
         self.particulars(plan, &mut shown, slots);
+        self.show_output(plan, &mut shown, slots);
         if let Node::HashJoin { right, .. } = &plan.node {
             self.show_hash(right, &mut shown);
         }
@@ -419,6 +454,7 @@ impl<'p> Describe<'p> {
             _ => vec![],
         };
         let Some(child) = shown.children.pop() else { return };
+        let output = child.details.iter().find(|(name, _)| *name == "Output").cloned().into_iter();
         let estimate = sql::plan::Estimate { startup: right.estimate.total, ..right.estimate };
         let measure =
             child.measure.clone().map(|m| Measure { startup: m.total, waits: vec![], ..m });
@@ -428,7 +464,7 @@ impl<'p> Describe<'p> {
             facts: vec![],
             node_type: None,
             strategy: vec![],
-            details: table,
+            details: output.chain(table).collect(),
             estimate,
             measure,
             title: None,
@@ -466,7 +502,7 @@ impl<'p> Describe<'p> {
             }
             Node::BitmapHeapScan { scan, recheck, .. } => {
                 if let Some(recheck) = recheck {
-                    let columns = own_columns(plan).unwrap_or_default();
+                    let columns = self.own_columns(plan).unwrap_or_default();
                     let text = self.names(&columns, slots).text(recheck);
                     shown.details.push(("Recheck Cond", text.into()));
                     let removed = shown.counted(REMOVED_BY_RECHECK).map(Detail::Removed);
@@ -490,7 +526,7 @@ impl<'p> Describe<'p> {
                 shown.on = format!(" on {}", table.name);
                 shown.facts.push(("Relation Name", table.name.to_owned()));
                 if let Some(filter) = filter {
-                    let names = own_columns(plan).unwrap_or_default();
+                    let names = self.own_columns(plan).unwrap_or_default();
                     shown.details.push(("Filter", self.names(&names, slots).text(filter).into()));
                 }
             }
@@ -672,6 +708,8 @@ impl<'p> Describe<'p> {
             columns.extend(of_right);
             let text = self.names(&columns, slots).text(condition);
             shown.details.push(("Join Filter", text.into()));
+            let removed = shown.counted(REMOVED_BY_JOIN).map(Detail::Removed);
+            shown.details.extend(removed.map(|n| (REMOVED_BY_JOIN, n)));
         }
     }
 
@@ -686,7 +724,7 @@ impl<'p> Describe<'p> {
         let names = self.names(&[], slots);
         let key = |key: &ScanKey| {
             let sign = types::func::operator(key.operator).map_or("?", |o| o.name);
-            let column = key_column(table, index, usize::from(key.column));
+            let column = self.key_column(table, index, usize::from(key.column));
             match key.null_test() {
                 Some(true) => return format!("({column} IS NULL)"),
                 Some(false) => return format!("({column} IS NOT NULL)"),
@@ -710,7 +748,7 @@ impl<'p> Describe<'p> {
             let arms: Vec<String> = bounds.either.iter().map(arm).collect();
             return format!("({})", arms.join(" OR "));
         }
-        let column = |n: usize| key_column(table, index, n);
+        let column = |n: usize| self.key_column(table, index, n);
         let names = self.names(&[], slots);
         if !bounds.keys.is_empty() {
             return together(self.keys(table, index, &bounds.keys, slots));
@@ -888,17 +926,5 @@ fn join_label(method: &str, kind: JoinKind, always: bool) -> String {
         JoinKind::Inner if always => format!("{method} Join"),
         JoinKind::Inner => method.to_owned(),
         kind => format!("{method} {} Join", join_word(kind)),
-    }
-}
-
-/// A key column of an index, as text.
-fn key_column(table: &Table, index: &catalog::Index, n: usize) -> String {
-    match index.columns.get(n) {
-        Some(key) => match &key.expression {
-            Some(e) if is_call(&e.sql) => e.sql.clone(),
-            Some(e) => format!("({})", e.sql),
-            None => own_column(table, ScanColumn::Attr(key.column)),
-        },
-        None => String::new(),
     }
 }

@@ -25,7 +25,7 @@ use super::grouping::{hash_columns, same_at};
 use super::key_filter::KeyFilter;
 use super::partition::{self, Partitions, Reader};
 use super::spill::Run as File;
-use crate::ops::measure::note_most;
+use crate::ops::measure::{REMOVED_BY_JOIN, count, note_most};
 use crate::ops::operator::{Operator, types, wrong_node};
 use crate::run::Run;
 use crate::{rows, vector};
@@ -494,6 +494,7 @@ fn join_batch(
         }
     };
     if let Some(kept) = kept {
+        count(plan, REMOVED_BY_JOIN, (joined.rows - kept.len()) as u64, run);
         joined = rows::take(&joined, &kept);
         pairs.left = kept.iter().map(|n| pairs.left[*n as usize]).collect();
         pairs.right = kept.iter().map(|n| pairs.right[*n as usize]).collect();

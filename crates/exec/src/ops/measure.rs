@@ -50,6 +50,9 @@ impl Measure {
 /// EXPLAIN's name for rows that a filter kept out.
 pub const REMOVED_BY_FILTER: &str = "Rows Removed by Filter";
 
+/// EXPLAIN's name for pairs of rows that a join's condition kept out.
+pub const REMOVED_BY_JOIN: &str = "Rows Removed by Join Filter";
+
 /// Adds to what a node counts of its own, if it is measured.
 #[inline]
 pub fn count(plan: &Plan, name: &'static str, amount: u64, run: &mut Run<'_, '_>) {

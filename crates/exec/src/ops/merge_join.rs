@@ -24,6 +24,7 @@ use types::batch::BATCH_ROWS;
 
 use super::before_error::Postponed;
 use super::sort::encode;
+use crate::ops::measure::{REMOVED_BY_JOIN, count};
 use crate::ops::operator::{Operator, types, wrong_node};
 use crate::run::Run;
 use crate::{rows, vector};
@@ -267,6 +268,7 @@ impl MergeState {
             }
         };
         if let Some(kept) = kept {
+            count(plan, REMOVED_BY_JOIN, (joined.rows - kept.len()) as u64, run);
             joined = rows::take(&joined, &kept);
             of_left = kept.iter().map(|n| of_left[*n as usize]).collect();
             of_right = kept.iter().map(|n| of_right[*n as usize]).collect();

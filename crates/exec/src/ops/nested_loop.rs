@@ -12,6 +12,7 @@ use types::{Batch, Datum};
 
 use super::before_error::Postponed;
 use super::key_filter::KeyFilter;
+use crate::ops::measure::{REMOVED_BY_JOIN, count};
 use crate::ops::operator::{Operator, collect, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
@@ -164,6 +165,7 @@ impl NestedLoop {
             }
         };
         if let Some(kept) = kept {
+            count(plan, REMOVED_BY_JOIN, (joined.rows - kept.len()) as u64, run);
             joined = rows::take(&joined, &kept);
             owners = kept.iter().map(|n| owners[*n as usize]).collect();
         }
@@ -250,6 +252,9 @@ impl NestedLoop {
                 None => None,
             };
             found |= kept.as_ref().map_or(joined.rows > 0, |k| !k.is_empty());
+            if let Some(kept) = &kept {
+                count(plan, REMOVED_BY_JOIN, (joined.rows - kept.len()) as u64, run);
+            }
             if *kind == JoinKind::Full {
                 let marks = &mut self.matched[number];
                 match &kept {
