@@ -27,7 +27,8 @@
 //! blocks on both and takes the marks of those away that agree.
 //!
 //! Each file starts in an empty schema `public`. `DIFF=a,b` runs the files whose name has one of
-//! these in it.
+//! these in it. `DIFF_SETTINGS="a=1 b=2"` starts this server with other settings, such as
+//! `force_parallel_mode=on`.
 
 mod support;
 
@@ -338,7 +339,9 @@ fn statements_answer_as_on_postgresql() {
         return;
     }
     let dir = TempDir::new("diff");
-    let server = Server::start(&dir.path().join("data"), &[]);
+    let settings = std::env::var("DIFF_SETTINGS").unwrap_or_default();
+    let settings: Vec<&str> = settings.split_whitespace().collect();
+    let server = Server::start(&dir.path().join("data"), &settings);
     let mut ours = Side::new(server.port);
     if std::env::var("RECHECK").is_ok_and(|v| !v.is_empty()) {
         for path in files() {

@@ -11,7 +11,7 @@ const TABLE: &str = "CREATE TABLE t AS SELECT i, i % 97 AS k, i * 7 % 1000 AS v,
     FROM generate_series(1, 60000) i";
 
 /// Aggregates of all kinds that are merged, of whole tables and groups, and some that are not.
-const QUERIES: [&str; 12] = [
+const QUERIES: [&str; 23] = [
     "SELECT count(*), count(f), sum(v), sum(wide), sum(n), avg(n), min(i), max(wide) FROM t",
     "SELECT count(*) FROM t WHERE v < 500 AND s <> 'x3'",
     "SELECT count(*), sum(i), min(s) FROM t WHERE i < 0",
@@ -25,12 +25,59 @@ const QUERIES: [&str; 12] = [
     "SELECT count(DISTINCT k), string_agg(s, ',' ORDER BY i) FILTER (WHERE i < 9) FROM t",
     "SELECT upper(s), variance(v), stddev(n) FROM t GROUP BY 1 ORDER BY 1",
     "SELECT k, count(*) FROM t GROUP BY ROLLUP (k) ORDER BY k LIMIT 3",
+    "SELECT i, v FROM t WHERE v < 40 ORDER BY v, i",
+    "SELECT i, s FROM t ORDER BY s DESC, i",
+    "SELECT i, v FROM t ORDER BY v DESC, i LIMIT 13",
+    "SELECT DISTINCT k, v % 10 FROM t ORDER BY 1, 2",
+    "SELECT count(*), sum(i) FROM (SELECT i FROM t WHERE v < 500 OFFSET 0) q",
+    "SELECT count(*), sum(i) FROM (SELECT i FROM t UNION ALL SELECT uk FROM u UNION ALL SELECT wg FROM w) q",
+    "SELECT count(*), sum(i) FROM (SELECT i FROM t WHERE v < 600 INTERSECT SELECT ti FROM u) q",
+    "SELECT count(*), sum(g), min(us) FROM u WHERE uk BETWEEN 700 AND 9000 OR uk > 29000",
+    "SELECT count(*), sum(v), max(k) FROM p WHERE i > 100",
+    "SELECT count(*), sum(v) FROM t WHERE v > (SELECT avg(g) FROM u) AND EXISTS (SELECT FROM w WHERE wg = 7)",
+    "WITH q AS MATERIALIZED (SELECT k, sum(v) AS c FROM t GROUP BY k) \
+        SELECT k, c FROM q WHERE c = (SELECT max(c) FROM q) ORDER BY k",
+];
+
+/// Tables beside `t`: many rows for some keys, NULLs, one whose keys are few.
+const MORE_TABLES: [&str; 8] = [
+    "CREATE TABLE u AS SELECT i AS uk, i % 50 AS g, CASE WHEN i % 11 > 0 THEN i * 3 % 70000 END AS ti, \
+        'u' || i % 7 AS us FROM generate_series(1, 30000) i",
+    "CREATE TABLE w AS SELECT i % 40 AS wg, 'w' || i AS ws FROM generate_series(1, 60) i",
+    "CREATE INDEX u_key ON u (uk)",
+    "CREATE TABLE p (i int, k int, v int) PARTITION BY HASH (i)",
+    "CREATE TABLE p0 PARTITION OF p FOR VALUES WITH (MODULUS 3, REMAINDER 0)",
+    "CREATE TABLE p1 PARTITION OF p FOR VALUES WITH (MODULUS 3, REMAINDER 1)",
+    "CREATE TABLE p2 PARTITION OF p FOR VALUES WITH (MODULUS 3, REMAINDER 2)",
+    "INSERT INTO p SELECT i, k, v FROM t",
+];
+
+/// Joins beneath aggregates: of all kinds, in chains, with sides that are pieces, small, none, or too large.
+const JOINS: [&str; 16] = [
+    "SELECT count(*), sum(t.v), sum(u.g), min(us) FROM t JOIN u ON t.i = u.ti",
+    "SELECT count(*), sum(v) FROM t JOIN u ON t.i = u.ti AND t.v > u.g",
+    "SELECT count(*), count(uk), sum(uk) FROM t LEFT JOIN u ON t.i = u.ti",
+    "SELECT count(*), count(t.i), sum(uk) FROM t RIGHT JOIN u ON t.i = u.ti",
+    "SELECT count(*), count(t.i), count(uk) FROM t FULL JOIN u ON t.i = u.ti AND t.k = u.g",
+    "SELECT count(*), sum(v) FROM t WHERE i IN (SELECT ti FROM u WHERE g < 30)",
+    "SELECT count(*), sum(v) FROM t WHERE NOT EXISTS (SELECT FROM u WHERE u.ti = t.i)",
+    "SELECT count(*), sum(uk) FROM u WHERE EXISTS (SELECT FROM t WHERE u.ti = t.i AND v > 500)",
+    "SELECT count(*), sum(uk) FROM u WHERE NOT EXISTS (SELECT FROM t WHERE u.ti = t.i AND v > 500)",
+    "SELECT ws, count(*), sum(v), max(n) FROM t JOIN u ON t.i = u.ti JOIN w ON w.wg = u.g GROUP BY ws ORDER BY ws",
+    "SELECT us, sum(a.v * b.v) FROM t a JOIN u ON a.i = u.ti JOIN t b ON b.i = u.uk WHERE b.k < 50 GROUP BY us ORDER BY us",
+    "SELECT count(*), sum(q.c) FROM t JOIN (SELECT g, count(*) AS c FROM u GROUP BY g) q ON t.k = q.g",
+    "SELECT count(*) FROM t JOIN u ON t.i = u.ti WHERE u.g > 100",
+    "SELECT count(*) FROM t WHERE v < 3 AND k = (SELECT max(g) FROM u WHERE uk = t.i)",
+    "SELECT count(*), sum(uk) FROM t JOIN u ON u.uk = t.v WHERE t.i < 40",
+    "SELECT k, count(*), sum(ws.c) FROM t LEFT JOIN (SELECT wg, count(*) AS c FROM w GROUP BY 1) ws ON wg = k GROUP BY k ORDER BY k",
 ];
 
 fn start(name: &str) -> (TempDir, Server) {
     let dir = TempDir::new(name);
     let server = Server::start(dir.path(), &["autovacuum=off"]);
     server.query(TABLE);
+    MORE_TABLES.iter().for_each(|sql| drop(server.query(sql)));
+    server.query("ANALYZE");
     (dir, server)
 }
 
@@ -55,14 +102,48 @@ fn assert_alone(client: &mut Client) {
 fn helpers_change_no_answer() {
     let (_dir, server) = start("parallel-answers");
     let mut client = Client::connect(server.port).expect("the server takes connections");
-    let alone: Vec<_> = QUERIES.iter().map(|sql| rows(&mut client, sql)).collect();
+    let all = || QUERIES.iter().chain(&JOINS);
+    let alone: Vec<_> = all().map(|sql| rows(&mut client, sql)).collect();
     client.one("SET force_parallel_mode = on");
-    for work_mem in ["4MB", "64kB"] {
+    for (work_mem, workers) in [("4MB", 2), ("64kB", 2), ("4MB", 5), ("1MB", 1)] {
         client.one(&format!("SET work_mem = '{work_mem}'"));
-        for (sql, alone) in QUERIES.iter().zip(&alone) {
-            assert_eq!(rows(&mut client, sql), *alone, "{sql}");
+        client.one(&format!("SET max_parallel_workers_per_gather = {workers}"));
+        for (sql, alone) in all().zip(&alone) {
+            assert_eq!(rows(&mut client, sql), *alone, "{sql} ({work_mem}, {workers} helpers)");
         }
     }
+    client.one("SET enable_hashjoin = off");
+    for (sql, alone) in all().zip(&alone).filter(|(sql, _)| sql.contains("i < 40")) {
+        assert_eq!(rows(&mut client, sql), *alone, "{sql} by nested loops");
+    }
+    client.one("RESET enable_hashjoin");
+    for sql in
+        ["INSERT INTO kept SELECT i, v FROM t WHERE v < 500", "INSERT INTO kept SELECT * FROM kept"]
+    {
+        client.one("CREATE TABLE IF NOT EXISTS kept (i int, v int)");
+        client.one(sql);
+    }
+    let kept = client.one("SELECT (count(*), sum(i), sum(v))::text FROM kept");
+    assert_eq!(
+        kept,
+        client.one("SELECT (2 * count(*), 2 * sum(i), 2 * sum(v))::text FROM t WHERE v < 500")
+    );
+    client.one("CREATE TABLE made AS SELECT t.i, u.g FROM t JOIN u ON t.i = u.ti");
+    assert_eq!(
+        client.one("SELECT count(*) FROM made"),
+        alone[QUERIES.len()][0][0].clone().unwrap()
+    );
+    client.one("BEGIN");
+    client.one("DECLARE c CURSOR FOR SELECT i FROM t WHERE v < 900");
+    let mut seen = 0;
+    while seen < 53_000 {
+        let fetched = rows(&mut client, "FETCH 1000 FROM c").len();
+        client.one("INSERT INTO t SELECT -1, 0, 0");
+        assert_eq!(fetched, 1000);
+        seen += fetched;
+    }
+    assert_eq!(rows(&mut client, "FETCH ALL FROM c").len(), 1000);
+    client.one("ROLLBACK");
     // Rows of one's own transaction, and none of others'.
     client.one("BEGIN");
     client.one("DELETE FROM t WHERE i <= 100");
@@ -105,11 +186,25 @@ fn plans_have_helpers_where_the_work_is_worth_it() {
         "Finalize Aggregate\n  ->  Gather\n        Workers Planned: 2\n        ->  Partial Aggregate\n              \
          ->  Parallel Seq Scan on t\n                    Filter: (v < 5)"
     );
+    assert_eq!(
+        plan("SELECT count(*) FROM t JOIN u ON t.i = u.ti"),
+        "Finalize Aggregate\n  ->  Gather\n        Workers Planned: 2\n        ->  Partial Aggregate\n              \
+         ->  Parallel Hash Join\n                    Hash Cond: (t.i = u.ti)\n                    \
+         ->  Parallel Seq Scan on t\n                    ->  Parallel Hash\n                          \
+         ->  Parallel Seq Scan on u"
+    );
+    assert_eq!(
+        plan("SELECT count(*) FROM t JOIN w ON t.k = w.wg"),
+        "Finalize Aggregate\n  ->  Gather\n        Workers Planned: 2\n        ->  Partial Aggregate\n              \
+         ->  Hash Join\n                    Hash Cond: (t.k = w.wg)\n                    \
+         ->  Parallel Seq Scan on t\n                    ->  Hash\n                          \
+         ->  Seq Scan on w"
+    );
     for sql in [
         "SELECT count(DISTINCT k) FROM t",
         "SELECT string_agg(s, ',') FROM t",
         "SELECT count(*) FROM t WHERE v < random()",
-        "SELECT count(*) FROM t WHERE v = (SELECT max(k) FROM (VALUES (1)) x (k))",
+        "SELECT count(*) FROM t WHERE v = (SELECT max(g) FROM u WHERE u.uk = t.i)",
         "SELECT * FROM t",
     ] {
         assert!(!plan(sql).contains("Gather"), "{sql}\n{}", plan(sql));
@@ -126,8 +221,20 @@ fn errors_and_cancels_end_the_helpers() {
         let divisor = format!("SELECT sum(1 / (i - {})) FROM t", round * 2999 + 1);
         assert!(error(&mut client, &divisor).contains("22012"), "{divisor}");
     }
+    for round in 0..20 {
+        let on = format!("u.ti = t.i AND 1 / (u.uk - {}) >= 0", round * 1499 + 1);
+        let built = format!(
+            "SELECT count(*) FROM t JOIN (SELECT 1 / (uk - {round}) AS x, ti FROM u) u ON u.ti = t.i"
+        );
+        let probed = format!("SELECT count(*) FROM t JOIN u ON {on}");
+        assert!(error(&mut client, &probed).contains("22012"), "{probed}");
+        let failed = error(&mut client, &built);
+        assert!(failed.is_empty() || failed.contains("22012"), "{built}: {failed}");
+    }
     client.one("SET statement_timeout = '40ms'");
     for _ in 0..10 {
+        let slow = "SELECT count(*) FROM t JOIN (SELECT * FROM u WHERE length(repeat(us, 300000)) > 0) u ON u.ti = t.i";
+        assert!(error(&mut client, slow).contains("57014"));
         let slow = "SELECT count(*) FROM t WHERE length(repeat(s, 100000)) < 0";
         assert!(error(&mut client, slow).contains("57014"));
     }
@@ -157,6 +264,108 @@ fn many_sessions_share_the_helpers_that_there_may_be() {
         }
     });
     let mut client = Client::connect(server.port).expect("the server takes connections");
+    assert_alone(&mut client);
+    assert!(server.stop());
+}
+
+#[test]
+fn explain_says_what_each_helper_did() {
+    let (_dir, server) = start("parallel-explain");
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    client.one("SET force_parallel_mode = on");
+    let sql = "SELECT count(*) FROM t JOIN u ON t.i = u.ti";
+    let explain = format!("EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) {sql}");
+    let lines: Vec<String> = rows(&mut client, &explain).into_iter().flatten().flatten().collect();
+    let text = lines.join("\n");
+    for part in ["Workers Planned: 2", "Workers Launched: 2", "Parallel Hash Join", "loops=3"] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    // What the threads read of a table is all of it.
+    let of_scan = |name: &str| {
+        let at = lines.iter().position(|l| l.contains(&format!("Parallel Seq Scan on {name} ")));
+        let own = lines[at.expect("the scan is shown") + 1..].iter();
+        let rows = |line: &String| {
+            let (_, rows) = line.trim().strip_prefix("Worker ")?.split_once("rows=")?;
+            rows.split(' ').next()?.parse::<u64>().ok()
+        };
+        own.take_while(|l| !l.contains("->")).filter_map(rows).collect::<Vec<u64>>()
+    };
+    for (name, all) in [("t", 60_000), ("u", 30_000)] {
+        let by_worker = of_scan(name);
+        assert_eq!(by_worker.len(), 2, "{name} in\n{text}");
+        assert!(by_worker.iter().sum::<u64>() <= all, "{by_worker:?}");
+    }
+    let explain = format!("EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON) {sql}");
+    let json: Vec<String> = rows(&mut client, &explain).into_iter().flatten().flatten().collect();
+    let json = json.join("\n");
+    for part in ["\"Parallel Aware\": true", "\"Workers\"", "\"Worker Number\": 1"] {
+        assert!(json.contains(part), "{part} in\n{json}");
+    }
+    assert!(server.stop());
+}
+
+#[test]
+fn limits_of_memory_are_those_of_the_statement() {
+    let (_dir, server) = start("parallel-memory");
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    client.one("SET force_parallel_mode = on");
+    client.one("SET work_mem = '1GB'");
+    client.one("SET session_memory_limit = '24MB'");
+    for large in [
+        "SELECT count(r) FROM t JOIN (SELECT ti, repeat(us, 5000) || uk AS r FROM u OFFSET 0) u ON t.i = u.ti",
+        "SELECT count(DISTINCT r) FROM (SELECT repeat(s, 3000) || i AS r FROM t) q",
+        "SELECT i, repeat(s, 3000) AS r FROM t ORDER BY r, i",
+    ] {
+        let failed = error(&mut client, large);
+        assert!(failed.contains("53200"), "{large}: {failed}");
+        assert_alone(&mut client);
+    }
+    // What was given over from helpers is given back.
+    client.one("SET session_memory_limit = '200MB'");
+    for _ in 0..20 {
+        client.one("SELECT count(*) FROM (SELECT i, s FROM t WHERE v < 900 OFFSET 0) q");
+    }
+    let used = "SELECT coalesce(sum(used_bytes), 0) < 100000000 AND min(used_bytes) > -1000000 \
+        FROM pg_stat_session_memory";
+    assert_eq!(client.one(used), "t");
+    assert!(server.stop());
+}
+
+#[test]
+fn a_thousand_sessions_that_ask_for_helpers_at_once() {
+    let dir = TempDir::new("parallel-thousand");
+    let settings = ["autovacuum=off", "max_connections=1100", "max_parallel_workers=4"];
+    let server = Server::start(dir.path(), &settings);
+    server.query("CREATE TABLE few AS SELECT i, i % 10 AS k FROM generate_series(1, 2000) i");
+    let port = server.port;
+    let most = std::thread::scope(|scope| {
+        let sessions: Vec<_> = (0..1000)
+            .map(|n| {
+                let session = move || {
+                    let mut client = Client::connect(port).expect("the server takes connections");
+                    client.one("SET force_parallel_mode = on");
+                    let sql = match n % 3 {
+                        0 => "SELECT sum(c) FROM (SELECT k, count(*) AS c FROM few GROUP BY k) q",
+                        1 => "SELECT count(*) FROM few a JOIN few b ON a.i = b.i",
+                        _ => "SELECT count(*) FROM (SELECT i FROM few ORDER BY k, i OFFSET 0) q",
+                    };
+                    assert_eq!(client.one(sql), "2000");
+                };
+                let thread = std::thread::Builder::new().stack_size(256 << 10);
+                thread.spawn_scoped(scope, session).expect("there are threads enough")
+            })
+            .collect();
+        let mut watcher = Client::connect(port).expect("the server takes connections");
+        let mut most = 0;
+        while sessions.iter().any(|session| !session.is_finished()) {
+            let helpers =
+                "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'";
+            most = most.max(watcher.one(helpers).parse::<u32>().expect("a number"));
+        }
+        most
+    });
+    assert!(most <= 4, "{most} helpers at a time");
+    let mut client = Client::connect(port).expect("the server takes connections");
     assert_alone(&mut client);
     assert!(server.stop());
 }

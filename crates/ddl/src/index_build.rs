@@ -11,11 +11,12 @@ use base::settings::setting;
 use base::{AccessMethod, RelId, Result, TupleId};
 use catalog::{Index, Table};
 use sched::memory::Use;
-use sched::observe::progress::{Count, Kind, Progress, Reporting};
+use sched::observe::progress::{Count, Kind, Reporting};
 use sql::expr::Expr;
 use types::{Datum, row};
 
-use super::index_keys::{KeySorter, Place};
+use super::index_collect::collect;
+use super::index_keys::{KeySorter, Place, SortedKeys};
 use exec::context::ExecContext;
 use exec::eval;
 use exec::index_search;
@@ -32,59 +33,11 @@ fn sorter(cx: &ExecContext<'_>) -> KeySorter {
     KeySorter::new(cx.engine.storage.dir(), limit)
 }
 
-/// Keys of all rows.
-fn collect(
-    cx: &ExecContext<'_>,
-    handle: &TableHandle,
-    codec: &KeyCodec,
-    null_in: &mut Option<u16>,
-    progress: &Progress,
-) -> Result<KeySorter> {
-    let mut wanted: Vec<u16> = codec.columns.iter().map(|(n, _, _)| *n).collect();
-    wanted.sort_unstable();
-    wanted.dedup();
-    let places: Vec<usize> =
-        codec.columns.iter().map(|(n, _, _)| wanted.binary_search(n).unwrap_or_default()).collect();
-    let mut snapshot = cx.tx.latest_snapshot();
-    snapshot.command = cx.tx.command() + 1;
-    let mut keys = sorter(cx);
-    let (mut values, mut bytes): (Vec<Datum>, Vec<u8>) = (Vec::new(), Vec::new());
-    let mut failed = None;
-    let mut scan = handle.heap.scan(&snapshot, None);
-    progress.set(Count::BlocksTotal, u64::from(handle.heap.pages()?));
-    loop {
-        sched::check_interrupts()?;
-        let more = scan.next_page(cx.tx, |_, root, data| {
-            values.clear();
-            bytes.clear();
-            let encoded = row::decode(&handle.columns, data, &wanted, &mut values).and_then(|()| {
-                places.iter().zip(&codec.columns).try_for_each(|(place, (_, ty, order))| {
-                    types::key::encode(*ty, &values[*place], *order, &mut bytes)
-                })
-            });
-            match encoded {
-                Ok(()) if codec.method.is_btree() => {
-                    let null = values.iter().position(Datum::is_null);
-                    *null_in = null.map(|n| wanted[n]).or(*null_in);
-                    keys.push(&bytes, Place { root, null: null.is_some() });
-                }
-                // Methods of one column.
-                Ok(()) if values[0].is_null() => {}
-                Ok(()) => entries(codec.method, &bytes, &mut |entry| {
-                    keys.push(entry, Place { root, null: false });
-                }),
-                Err(error) => failed = Some(error),
-            }
-        })?;
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        keys.make_room()?;
-        if !more {
-            return Ok(keys);
-        }
-        progress.add(Count::BlocksDone, 1);
-    }
+/// Sorted keys, how many there are, and a column that is NULL somewhere.
+pub(super) struct Collected {
+    pub(super) keys: SortedKeys,
+    pub(super) count: u64,
+    pub(super) null_in: Option<u16>,
 }
 
 /// Keys of all rows that an index with expressions or a condition holds.
@@ -94,7 +47,7 @@ fn collect_computed(
     index: &Index,
     handle: &TableHandle,
     codec: &KeyCodec,
-) -> Result<KeySorter> {
+) -> Result<Collected> {
     let mut keys = sorter(cx);
     let exprs = computed_by(cx, table, index)?;
     for_each_computed(cx, &exprs, handle, codec, &mut |key, root, null| {
@@ -105,7 +58,8 @@ fn collect_computed(
         entries(codec.method, key, &mut |entry| keys.push(entry, Place { root, null }));
         keys.make_room()
     })?;
-    Ok(keys)
+    let count = keys.count();
+    Ok(Collected { keys: keys.finish()?, count, null_in: None })
 }
 
 /// `23505` for a row whose key is there twice; `root` is that of its chain.
@@ -148,25 +102,21 @@ fn fill_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Resu
     require_classes(index, &codec)?;
     let progress = Reporting::begin(Kind::CreateIndex, "CREATE INDEX", (cx.database.1, table.oid));
     progress.set_phase("building index: scanning table");
-    let mut null_in = None;
-    let keys = if index.is_plain() && codec.is_simple() {
-        collect(cx, &handle, &codec, &mut null_in, &progress)?
+    let collected = if index.is_plain() && codec.is_simple() {
+        collect(cx, &handle, &codec, &progress)?
     } else {
         collect_computed(cx, table, index, &handle, &codec)?
     };
-    progress.set(Count::RowsTotal, keys.count());
+    let Collected { mut keys, count: rows, null_in } = collected;
+    progress.set(Count::RowsTotal, rows);
     if let Some(column) = null_in.filter(|_| index.primary) {
         let name = &table.columns[usize::from(column)].name;
         return Err(super::constraint::contains_nulls(cx, table, name));
     }
-    progress.set_phase("building index: sorting live tuples");
-    let keys_count = keys.count();
-    let mut keys = keys.finish()?;
     progress.set_phase("building index: loading tuples in tree");
     let storage = &cx.engine.storage;
     let (mut last, mut before): (Vec<u8>, Option<Place>) = (Vec::new(), None);
     let mut duplicate = None;
-    let rows = keys_count;
     let files = index_search::open_for(&codec, index, storage);
     let built = files.fill(storage, rows, &mut |key| {
         let Some(place) = keys.next(key)? else { return Ok(None) };
@@ -306,14 +256,13 @@ fn fill_beside_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) 
     if index.method == AccessMethod::Brin {
         return exec::session::brin::summarize(cx, &shared, index, None, true).map(drop);
     }
-    let keys = if index.is_plain() && codec.is_simple() {
-        collect(cx, &handle, &codec, &mut None, &progress)?
+    let collected = if index.is_plain() && codec.is_simple() {
+        collect(cx, &handle, &codec, &progress)?
     } else {
         collect_computed(cx, table, index, &handle, &codec)?
     };
-    progress.set(Count::RowsTotal, keys.count());
-    progress.set_phase("building index: sorting live tuples");
-    let mut keys = keys.finish()?;
+    let Collected { mut keys, count, .. } = collected;
+    progress.set(Count::RowsTotal, count);
     progress.set_phase("building index: loading tuples in tree");
     let files = index_search::open_for(&codec, index, &cx.engine.storage);
     let mut key = Vec::new();

@@ -247,6 +247,30 @@ pub(super) enum SortedKeys {
     Held(Keys, usize),
     /// From runs.
     Spilled(Merge),
+    /// What several threads have sorted, each with its next entry.
+    Several(Vec<(SortedKeys, Vec<u8>, Place)>),
+}
+
+impl SortedKeys {
+    /// The entries of all of them in order.
+    ///
+    /// # Errors
+    /// I/O, interrupts.
+    pub(super) fn of_all(mut all: Vec<SortedKeys>) -> Result<SortedKeys> {
+        if all.len() == 1
+            && let Some(only) = all.pop()
+        {
+            return Ok(only);
+        }
+        let mut fronts = Vec::with_capacity(all.len());
+        for mut keys in all {
+            let mut key = Vec::new();
+            if let Some(place) = keys.next(&mut key)? {
+                fronts.push((keys, key, place));
+            }
+        }
+        Ok(SortedKeys::Several(fronts))
+    }
 }
 
 impl SortedKeys {
@@ -261,6 +285,20 @@ impl SortedKeys {
                 Ok(keys.get(*n - 1, key))
             }
             SortedKeys::Spilled(merge) => merge.next(key),
+            SortedKeys::Several(fronts) => {
+                // They are no more than there are threads.
+                let entries = fronts.iter().map(|(_, key, place)| (key, *place)).enumerate();
+                let least = entries.min_by(|(_, a), (_, b)| a.cmp(b)).map(|(n, _)| n);
+                let Some(least) = least else { return Ok(None) };
+                let (keys, front, place) = &mut fronts[least];
+                std::mem::swap(key, front);
+                let given = *place;
+                match keys.next(front)? {
+                    Some(next) => *place = next,
+                    None => drop(fronts.swap_remove(least)),
+                }
+                Ok(Some(given))
+            }
         }
     }
 }
@@ -425,6 +463,26 @@ mod tests {
         for limit in [1 << 20, 1, 33] {
             assert_eq!(blocks(&short, limit), [2, 0, 1], "{limit}");
             assert_eq!(blocks(&mixed, limit), [2, 3, 0, 1], "{limit}");
+        }
+    }
+
+    #[test]
+    fn what_several_threads_have_sorted_is_merged() {
+        let keys: Vec<([u8; 4], u32)> =
+            (0..1000_u32).map(|n| ((n * 7 % 100).to_be_bytes(), n)).collect();
+        let keys: Vec<(&[u8], u32)> = keys.iter().map(|(k, n)| (k.as_slice(), *n)).collect();
+        for limit in [1 << 20, 1000] {
+            let mut parts = Vec::new();
+            for part in keys.chunks(300) {
+                let mut sorter = KeySorter::new(&std::env::temp_dir(), limit);
+                for (key, block) in part {
+                    sorter.push(key, place(*block));
+                    sorter.make_room().unwrap_or_else(|e| panic!("{e}"));
+                }
+                parts.push(sorter.finish().unwrap_or_else(|e| panic!("{e}")));
+            }
+            let merged = SortedKeys::of_all(parts).unwrap_or_else(|e| panic!("{e}"));
+            assert!(all(merged) == sorted(&keys, 1 << 20));
         }
     }
 

@@ -41,6 +41,7 @@ mod function;
 mod function_body;
 mod identity;
 mod index_build;
+mod index_collect;
 mod index_keys;
 mod inherit;
 mod item;

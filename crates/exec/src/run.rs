@@ -9,7 +9,7 @@ use types::{Batch, Datum};
 
 use crate::context::ExecContext;
 use crate::ops::measure::Measure;
-use crate::ops::pieces::Pieces;
+use crate::ops::team::Member;
 use crate::subquery::SubqueryState;
 
 /// What all operators and expressions of one execution share.
@@ -43,8 +43,8 @@ pub struct ExecState {
     pub measure_waits: bool,
     /// What each node uses, too.
     pub measure_usage: bool,
-    /// The pieces that the next scan built reads, where several threads read it.
-    pub pieces: Option<Pieces>,
+    /// While operators are built that several threads run: the thread's place among them.
+    pub member: Option<Member>,
     /// What the domains demand that values were checked against so far.
     pub domains: Vec<(Oid, Arc<DomainRules>)>,
 }
@@ -60,7 +60,7 @@ impl ExecState {
             measure: sched::observe::is_traced().then(Vec::new),
             measure_waits: false,
             measure_usage: false,
-            pieces: None,
+            member: None,
             domains: Vec::new(),
         }
     }

@@ -37,6 +37,18 @@ pub struct SubqueryState {
     set: Option<(RowSet, bool)>,
 }
 
+impl SubqueryState {
+    /// The value of a subquery that is computed once, when it has been.
+    pub fn known(&self) -> Option<&Datum> {
+        self.value.as_ref()
+    }
+
+    /// Sets the value of a subquery that another thread has computed.
+    pub fn know(&mut self, value: Datum) {
+        self.value = Some(value);
+    }
+}
+
 /// The subquery's value for a row of the outer query.
 ///
 /// # Errors

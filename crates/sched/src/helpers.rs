@@ -10,6 +10,7 @@
 //! * The caller goes on only when all helpers have ended, whatever happened: what they borrow stays.
 //! * An interrupt of the statement ends the helpers; a helper's error is the statement's; a helper's panic
 //!   goes on in the caller.
+//! * What helpers have made and left to the caller counts as the caller's memory from then on.
 //! * Helpers are threads of their own, not tasks of the workers, so that a long piece of work keeps no session from its
 //!   worker. They are started only when there are workers without work, and look between pieces whether they are in the
 //!   way ([`should_yield`]).
@@ -21,6 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use base::{Error, Result, WaitEvent};
 use base::usage::USES;
 
+use crate::memory::Given;
 use crate::spin::SpinLock;
 use crate::task::{self, Interrupt, Task, TaskRef, Wake};
 use crate::worker::saturation;
@@ -42,6 +44,8 @@ struct Outcome {
     error: Option<Error>,
     panic: Option<Panic>,
     used: Vec<[u64; USES]>,
+    /// Memory of what helpers have made.
+    made: Vec<Given>,
 }
 
 impl Team {
@@ -64,6 +68,7 @@ impl Team {
                 }
             }
             outcome.used.extend(task::take_usage());
+            outcome.made.push(task::with_current(|task| task.memory().give_away()));
         }
         task::with_current(|task| task.set_statement(0));
         let leader = self.leader.clone();
@@ -134,7 +139,8 @@ pub fn together<R>(
         cancel(&helpers);
     }
     let interrupted = join(&team, &helpers);
-    let Outcome { error, panic, used } = std::mem::take(&mut *team.outcome.lock());
+    let Outcome { error, panic, used, made } = std::mem::take(&mut *team.outcome.lock());
+    made.iter().for_each(|made| leader.memory().take_over(made));
     used.iter().for_each(|used| leader.add_usage(used));
     match (led, panic) {
         (Err(panic), _) | (_, Some(panic)) => resume_unwind(panic),
@@ -188,6 +194,25 @@ mod tests {
         };
         let (_, helpers) = together(3, &work, work).unwrap();
         assert_eq!((left.load(Ordering::Relaxed), helpers), (0, 3));
+    }
+
+    #[test]
+    fn what_helpers_leave_is_the_callers_memory() {
+        let made = SpinLock::new(Vec::new());
+        let help = || {
+            let block = vec![1_u8; 3 << 20];
+            made.lock().push(block);
+            Ok(())
+        };
+        let before = task::with_current(|task| task.memory().usage().used);
+        together(2, &help, || Ok(())).unwrap();
+        let held = task::with_current(|task| task.memory().usage().used) - before;
+        let counts = 5 << 20..8 << 20;
+        // Tests run without the allocator that counts, perhaps.
+        assert!(held == 0 || counts.contains(&held), "{held} bytes");
+        drop(made);
+        let after = task::with_current(|task| task.memory().usage().used) - before;
+        assert!(after < 1 << 20, "{after} bytes");
     }
 
     #[test]

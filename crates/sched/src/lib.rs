@@ -45,6 +45,8 @@ mod coroutine;
 pub mod fault_signals;
 #[cfg(not(any(loom, shuttle)))]
 pub mod helpers;
+#[cfg(not(loom))]
+pub mod joint;
 #[cfg(not(any(loom, shuttle)))]
 mod large;
 #[cfg(not(any(loom, shuttle)))]

@@ -105,6 +105,12 @@ static SERVER: AtomicI64 = AtomicI64::new(0);
 /// Most that all sessions may hold together; 0: no limit.
 static SERVER_LIMIT: AtomicI64 = AtomicI64::new(0);
 
+/// What one task holds and another will give back, in bytes.
+pub(crate) struct Given {
+    used: i64,
+    uses: [i64; Use::ALL.len()],
+}
+
 /// A copy of a task's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -155,6 +161,20 @@ impl Account {
             peak: get(&self.peak).max(used),
             uses: std::array::from_fn(|i| get(&self.uses[i])),
             limit: get(&self.limit),
+        }
+    }
+
+    /// What the running task holds becomes another's: it counts as nothing here. Only for the task's own thread.
+    pub(crate) fn give_away(&self) -> Given {
+        let take = |cell: &AtomicI64| cell.swap(0, Ordering::Relaxed);
+        Given { used: take(&self.used), uses: std::array::from_fn(|i| take(&self.uses[i])) }
+    }
+
+    /// The running task holds what another gave away.
+    pub(crate) fn take_over(&self, given: &Given) {
+        add(&self.used, given.used);
+        for (own, given) in self.uses.iter().zip(given.uses) {
+            add(own, given);
         }
     }
 

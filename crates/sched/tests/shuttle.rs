@@ -14,7 +14,9 @@ use std::time::Instant;
 
 use base::WaitEvent;
 use base::settings::{Settings, Value, publish_live, setting};
+use sched::joint::{Joint, Turn};
 use sched::{Condvar, LwLock, Mutex, SpinLock, TaskRef, Wake, current};
+use shuttle::sync::atomic::{AtomicU32, Ordering};
 use shuttle::thread;
 
 const EVENT: WaitEvent = WaitEvent::LWLockOther;
@@ -220,5 +222,91 @@ fn one_who_is_cancelled_still_gets_the_lock_he_waits_for() {
         assert_eq!(waiter.join().unwrap(), Wake::Interrupted);
         other.join().unwrap();
         assert_eq!(*lock.read(), 2);
+    });
+}
+
+type Table = Joint<u32, u32>;
+
+/// Something that may be refused: the sum of numbers that are taken one by one.
+fn build(table: &Table, left: &AtomicU32, leads: bool, gives_up: bool) -> Option<u32> {
+    let check = || Ok::<(), ()>(());
+    let inside = match table.enter(leads, check).expect("nothing interrupts") {
+        Turn::Inside(inside) => inside,
+        Turn::Done(made) => return Some(*made),
+        Turn::Alone(_) | Turn::Closed => return None,
+    };
+    let (mut part, mut taken) = (0, 0);
+    while let Ok(n) = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1))
+    {
+        part += n;
+        taken += 1;
+        if gives_up && taken == 2 {
+            inside.leave(part);
+            return None;
+        }
+    }
+    let join = |parts: Vec<u32>| Ok(parts.iter().sum());
+    match inside.finish(part, join, check).expect("nothing interrupts") {
+        Turn::Done(made) => Some(*made),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_table_made_together_is_whole_whoever_leaves() {
+    explore(|| {
+        let table = Arc::new(Table::new(EVENT));
+        let left = Arc::new(AtomicU32::new(6));
+        let helpers: Vec<_> = (0..3)
+            .map(|n| {
+                let (table, left) = (Arc::clone(&table), Arc::clone(&left));
+                thread::spawn(move || build(&table, &left, false, n == 0))
+            })
+            .collect();
+        assert_eq!(build(&table, &left, true, false), Some(21));
+        for helper in helpers {
+            assert!(matches!(helper.join().unwrap(), None | Some(21)));
+        }
+    });
+}
+
+#[test]
+fn nobody_waits_for_a_table_of_which_a_thread_has_failed() {
+    explore(|| {
+        let table = Arc::new(Table::new(EVENT));
+        let left = Arc::new(AtomicU32::new(3));
+        let other = Arc::clone(&table);
+        let fails = thread::spawn(move || drop(other.enter(false, || Ok::<(), ()>(()))));
+        let (other, more) = (Arc::clone(&table), Arc::clone(&left));
+        let helper = thread::spawn(move || build(&other, &more, false, false));
+        let led = build(&table, &left, true, false);
+        assert!(matches!(led, None | Some(6)));
+        assert!(matches!(helper.join().unwrap(), None | Some(6)));
+        fails.join().unwrap();
+    });
+}
+
+#[test]
+fn the_leader_gets_all_parts_of_a_table_that_is_abandoned() {
+    explore(|| {
+        let table = Arc::new(Table::new(EVENT));
+        let check = || Ok::<(), ()>(());
+        let helpers: Vec<_> = (1..3)
+            .map(|n| {
+                let table = Arc::clone(&table);
+                thread::spawn(move || {
+                    if let Ok(Turn::Inside(inside)) = table.enter(false, check) {
+                        let turn = inside.abandon(n, check).expect("nothing interrupts");
+                        assert!(matches!(turn, Turn::Closed));
+                    }
+                })
+            })
+            .collect();
+        let turn = match table.enter(true, check).expect("nothing interrupts") {
+            Turn::Inside(inside) => inside.abandon(10, check).expect("nothing interrupts"),
+            turn => turn,
+        };
+        assert!(matches!(turn, Turn::Alone(_)));
+        helpers.into_iter().for_each(|helper| helper.join().unwrap());
     });
 }

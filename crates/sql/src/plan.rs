@@ -566,6 +566,8 @@ pub enum Node {
         keys: Vec<(Expr, Expr)>,
         /// Further condition over left ++ right columns.
         condition: Option<Expr>,
+        /// Below a Gather: all threads read pieces of the right side, too.
+        shared: bool,
     },
     /// Joins two inputs that are sorted by the keys.
     MergeJoin {
@@ -625,13 +627,16 @@ pub enum Node {
         /// How many of the keys the rows are sorted by.
         presorted: usize,
     },
-    /// Rows of an input whose only scan several threads may read, each the next pages, in no order. Only an
-    /// aggregate right above has helpers: they make partial groups of their rows.
+    /// Rows of an input that several threads may run, each for the next pages of its driving scan, in no order.
     Gather {
-        /// Filters and projections over a SeqScan, all of which helpers can compute.
+        /// A scan below filters, projections and the left sides of joins, all of which helpers can compute.
         input: Box<Plan>,
         /// Helpers that are worth it.
         workers: u16,
+        /// The node right above has a state for each thread: groups, sorted rows.
+        absorbed: bool,
+        /// Subqueries that are computed before there are helpers.
+        first: Vec<Expr>,
     },
     /// The right side of a nested loop, whose rows are kept for each set of values in the slots that it uses.
     Memoize {

@@ -212,7 +212,7 @@ pub fn environment(settings: &Settings, path: &[u32], user: &str, database: u32)
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hash = DefaultHasher::new();
     for (i, def) in base::settings::SETTINGS.iter().enumerate() {
-        let matters = def.group == "Query Tuning"
+        let matters = def.group.starts_with("Query Tuning")
             || ["DateStyle", "IntervalStyle", "TimeZone", "work_mem", "bytea_output"]
                 .contains(&def.name)
             || ["extra_float_digits", "standard_conforming_strings", "quote_all_identifiers"]

@@ -173,7 +173,7 @@ pub(crate) fn plan_query(mut binder: Binder<'_>, query: Query) -> Result<(Prepar
         plan_with(binder, &mut lifted, |p| p.query(query, &RequiredProperties::default()))?;
     prepared.statement = Statement::Query(plan);
     if !prepared.writes {
-        crate::planner::parallel::add_gathers(&mut prepared.statement, cx);
+        crate::planner::parallel::add_gathers(&mut prepared, cx);
     }
     prepared.columns = columns;
     prepared.tag = "SELECT";
@@ -187,8 +187,10 @@ pub(crate) fn plan_change(
     tag: &'static str,
 ) -> Result<(Prepared, Vec<Lifted>)> {
     let mut lifted = binder.finish_params()?;
+    let cx = binder.cx;
     let (plan, mut prepared) = plan_with(binder, &mut lifted, |p| p.change(change))?;
     prepared.statement = Statement::Query(plan);
+    crate::planner::parallel::add_gathers(&mut prepared, cx);
     prepared.columns = columns;
     prepared.tag = tag;
     prepared.writes = true;
@@ -215,6 +217,9 @@ pub(crate) fn plan_with<R>(
         if let Some(one) = lifted.get_mut(param as usize) {
             one.relied = true;
         }
+    }
+    if changes.is_empty() {
+        crate::planner::parallel::add_to_subplans(&mut planner.subplans, &planner.run_once, cx);
     }
     let prepared = Prepared {
         writes: !changes.is_empty(),

@@ -13,9 +13,9 @@ use types::FormatContext;
 
 use super::expression::Names;
 use super::verbose::Verbose;
-use crate::ops::aggregate::together::LAUNCHED;
 use crate::ops::aggregate::{BATCHES, MEMORY};
 use crate::ops::bitmap_heap_scan::{EXACT_PAGES, LOSSY_PAGES, REMOVED_BY_RECHECK};
+use crate::ops::gather::LAUNCHED;
 use crate::ops::hash_join::HASH;
 use crate::ops::index_only_scan::HEAP_FETCHES;
 use crate::ops::measure::{Measure, REMOVED_BY_FILTER, REMOVED_BY_JOIN};
@@ -433,19 +433,24 @@ impl<'p> Describe<'p> {
         self.enter(plan);
         self.particulars(plan, &mut shown, slots);
         self.show_output(plan, &mut shown, slots);
-        if let Node::HashJoin { right, .. } = &plan.node {
-            self.show_hash(right, &mut shown);
+        if let Node::HashJoin { right, shared, .. } = &plan.node {
+            self.show_hash(right, *shared, &mut shown);
         }
         if let Node::Aggregate { input, .. } = &plan.node
-            && let Node::Gather { .. } = &input.node
+            && let Node::Gather { absorbed: true, .. } = &input.node
         {
             show_partial(&mut shown);
+        }
+        if let Node::Sort { input, .. } = &plan.node
+            && let Node::Gather { absorbed: true, .. } = &input.node
+        {
+            return show_merge(shown);
         }
         shown
     }
 
     /// The table that a hash join makes of its right side is shown as a node.
-    fn show_hash(&self, right: &Plan, shown: &mut Shown) {
+    fn show_hash(&self, right: &Plan, shared: bool, shown: &mut Shown) {
         let table = HASH.map(|name| shown.counted(name));
         let table = match table {
             [Some(buckets), Some(batches), Some(memory)] => {
@@ -459,10 +464,10 @@ impl<'p> Describe<'p> {
         let measure =
             child.measure.clone().map(|m| Measure { startup: m.total, waits: vec![], ..m });
         shown.children.push(Shown {
-            kind: "Hash".to_owned(),
+            kind: if shared { PARALLEL_HASH } else { "Hash" }.to_owned(),
             on: String::new(),
             facts: vec![],
-            node_type: None,
+            node_type: shared.then_some("Hash"),
             strategy: vec![],
             details: output.chain(table).collect(),
             estimate,
@@ -558,8 +563,11 @@ impl<'p> Describe<'p> {
                 shown.kind = join_label("Nested Loop", *kind, false);
                 self.join(shown, *kind, [left, right], None, condition.as_ref(), slots);
             }
-            Node::HashJoin { left, right, kind, keys, condition } => {
+            Node::HashJoin { left, right, kind, keys, condition, shared } => {
                 shown.kind = join_label("Hash", *kind, true);
+                if *shared {
+                    shown.kind.insert_str(0, "Parallel ");
+                }
                 let pairs = keys.iter().map(|(left, right)| (left, right)).collect();
                 let keys = Some(("Hash Cond", pairs));
                 self.join(shown, *kind, [left, right], keys, condition.as_ref(), slots);
@@ -650,7 +658,7 @@ impl<'p> Describe<'p> {
                 shown.details.push(("Workers Planned", Detail::Count(u64::from(*workers))));
                 let launched = shown.counted(LAUNCHED).map(Detail::Count);
                 shown.details.extend(launched.map(|n| (LAUNCHED, n)));
-                shown.children.iter_mut().for_each(name_parallel);
+                shown.children.iter_mut().take(1).for_each(name_parallel);
             }
             _ => {}
         }
@@ -818,12 +826,38 @@ fn show_partial(shown: &mut Shown) {
     shown.children.push(gather);
 }
 
-/// The scan whose pages several threads share.
+/// A sort by several threads is shown as PostgreSQL does: sorts whose rows a Gather Merge brings together.
+fn show_merge(mut sort: Shown) -> Shown {
+    let Some(mut gather) = sort.children.pop() else { return sort };
+    gather.kind = "Gather Merge".to_owned();
+    gather.title = sort.title.take();
+    sort.children.splice(0..0, std::mem::take(&mut gather.children));
+    std::mem::swap(&mut sort.estimate, &mut gather.estimate);
+    let rows = gather.measure.clone().map(|m| Measure { counts: vec![], ..m });
+    gather.measure = std::mem::replace(&mut sort.measure, rows);
+    gather.children.push(sort);
+    gather
+}
+
+/// A hash join's table that all threads make.
+const PARALLEL_HASH: &str = "Parallel Hash";
+
+/// Names the scans whose pieces several threads take: that of the outer inputs, and those of tables that all make.
 fn name_parallel(shown: &mut Shown) {
-    if shown.kind == "Seq Scan" {
-        shown.kind = "Parallel Seq Scan".to_owned();
+    let all = shown.kind == "Append";
+    if let Some(kind) =
+        ["Seq Scan", "Bitmap Heap Scan", "Append"].iter().find(|k| shown.kind == **k)
+    {
+        shown.kind = format!("Parallel {kind}");
+        shown.node_type = Some(kind);
     }
-    shown.children.iter_mut().for_each(name_parallel);
+    let bitmap = shown.kind == "Parallel Bitmap Heap Scan";
+    let inputs = shown.children.iter_mut().enumerate();
+    for (n, input) in inputs {
+        if all || (n == 0 && !bitmap) || input.kind == PARALLEL_HASH {
+            name_parallel(input);
+        }
+    }
 }
 
 /// A key that is no column stands in parentheses.

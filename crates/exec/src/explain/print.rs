@@ -11,6 +11,7 @@ use super::Whole;
 use super::document::{Fields, Value};
 use super::node::{Detail, Shown};
 use crate::ops::bitmap_heap_scan::{EXACT_PAGES, LOSSY_PAGES};
+use crate::ops::measure::OfWorker;
 use crate::ops::memoize::COUNTS;
 
 /// The text format's lines.
@@ -91,6 +92,9 @@ fn node(
             lines.push(format!("{}{name}: {text}", " ".repeat(below)));
         }
     }
+    for worker in shown.measure.iter().flat_map(|m| &m.workers).filter(|_| options.verbose) {
+        lines.push(format!("{}{}", " ".repeat(below), worker_text(worker, options)));
+    }
     if let Some(measure) = &shown.measure {
         let used = usage_text(&measure.used, options, io_times);
         let waits = (!measure.waits.is_empty()).then(|| waits_text(&measure.waits));
@@ -100,6 +104,33 @@ fn node(
     for child in &shown.children {
         node(child, options, io_times, [depth + 1, shift], lines);
     }
+}
+
+/// A helper's part of a node's work.
+fn worker_text(worker: &OfWorker, options: &ExplainOptions) -> String {
+    let loops = worker.loops.max(1) as f64;
+    let rows = worker.rows as f64 / loops;
+    let (first, all) = (worker.startup * 1000.0 / loops, worker.total * 1000.0 / loops);
+    let time = if options.timing { format!("time={first:.3}..{all:.3} ") } else { String::new() };
+    format!("Worker {}:  actual {time}rows={rows:.0} loops={}", worker.number, worker.loops)
+}
+
+/// The same as groups of fields.
+fn worker_fields(workers: &[OfWorker], options: &ExplainOptions) -> Value {
+    let one = |worker: &OfWorker| {
+        let loops = worker.loops.max(1) as f64;
+        let mut fields: Fields = vec![("Worker Number".into(), Value::bare(worker.number))];
+        if options.timing {
+            let time = |seconds: f64| Value::Bare(format!("{:.3}", seconds * 1000.0 / loops));
+            fields.push(("Actual Startup Time".into(), time(worker.startup)));
+            fields.push(("Actual Total Time".into(), time(worker.total)));
+        }
+        let rows = format!("{:.0}", worker.rows as f64 / loops);
+        fields.push(("Actual Rows".into(), Value::Bare(rows)));
+        fields.push(("Actual Loops".into(), Value::bare(worker.loops)));
+        fields
+    };
+    Value::Groups("Worker", workers.iter().map(one).collect())
 }
 
 fn loops(shown: &Shown) -> u64 {
@@ -318,7 +349,8 @@ fn node_fields(
     if let Some(parent) = parent {
         fields.push(("Parent Relationship".into(), text(parent)));
     }
-    fields.push(("Parallel Aware".into(), Value::bare(false)));
+    let aware = shown.kind.starts_with("Parallel ");
+    fields.push(("Parallel Aware".into(), Value::bare(aware)));
     fields.push(("Async Capable".into(), Value::bare(false)));
     fields.extend(shown.facts.iter().map(|(name, value)| ((*name).into(), text(value))));
     if options.costs {
@@ -348,6 +380,9 @@ fn node_fields(
         );
         fields.extend(options.wal.then(|| wal_fields(&m.used)).into_iter().flatten());
         fields.extend(options.waits.then(|| ("Waits".into(), waits_fields(&m.waits))));
+        if options.verbose && !m.workers.is_empty() {
+            fields.push(("Workers".into(), worker_fields(&m.workers, options)));
+        }
     }
     if !shown.children.is_empty() {
         let member = matches!(shown.kind.as_str(), "Append" | "BitmapAnd" | "BitmapOr");

@@ -6,7 +6,7 @@
 //! Groups that outgrow their memory stay, but get no company: rows of further groups are put aside in
 //! files by the hash of their key ([`super::partition`]), and each file is grouped by itself later.
 
-pub mod together;
+mod together;
 
 use std::borrow::Cow;
 

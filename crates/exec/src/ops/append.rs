@@ -6,6 +6,7 @@ use sql::plan::Node;
 use types::Batch;
 
 use crate::ops::operator::{Operator, wrong_node};
+use crate::ops::team::Member;
 use crate::run::Run;
 
 /// See the module's documentation.
@@ -14,6 +15,10 @@ pub struct Append {
     pub inputs: Vec<Box<dyn Operator>>,
     /// Which one is being read.
     pub current: usize,
+    /// Other threads run the inputs, too: the thread's place among them.
+    pub member: Option<Member>,
+    /// The thread went through the inputs once more when it was alone.
+    pub again: bool,
 }
 
 impl Operator for Append {
@@ -21,13 +26,28 @@ impl Operator for Append {
         let Node::Append(plans) = &plan.node else {
             return Err(wrong_node());
         };
+        if let Some(member) = &self.member
+            && member.is_alone()
+            && !std::mem::replace(&mut self.again, true)
+        {
+            self.current = 0;
+        }
         while let Some(input) = self.inputs.get_mut(self.current) {
             if let Some(batch) = input.next(&plans[self.current], run)? {
                 return Ok(Some(batch));
             }
+            if self.member.as_ref().is_some_and(Member::was_refused) {
+                // There may be more of this input later.
+                return Ok(None);
+            }
             self.current += 1;
         }
         Ok(None)
+    }
+
+    fn prepare(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
+        let Node::Append(plans) = &plan.node else { return Err(wrong_node()) };
+        self.inputs.iter_mut().zip(plans).try_for_each(|(input, plan)| input.prepare(plan, run))
     }
 
     fn hasten(&mut self) {
@@ -38,7 +58,7 @@ impl Operator for Append {
         let Node::Append(plans) = &plan.node else {
             return Err(wrong_node());
         };
-        self.current = 0;
+        (self.current, self.again) = (0, false);
         self.inputs.iter_mut().zip(plans).try_for_each(|(input, plan)| input.rescan(plan, run))
     }
 }

@@ -1,8 +1,13 @@
 //! Reads the rows of a bitmap page by page. The bitmap's nodes have no operators of their own: they
 //! make no rows, and this one runs them to their end before the first row.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use base::settings::setting;
 use base::{Oid, Result};
+use sched::SpinLock;
 use sql::plan::{Node, Scan};
 use sql::{Expr, Plan};
 use types::Batch;
@@ -13,6 +18,7 @@ use super::bitmap::{Bitmap, Pages};
 use crate::ops::before_error::filtered;
 use crate::ops::measure::{Measuring, count};
 use crate::ops::operator::{Operator, wrong_node};
+use crate::ops::team::Member;
 use crate::run::Run;
 use crate::table::{Projection, TableHandle, Version};
 use crate::{index_search, rows, tally, vector};
@@ -32,10 +38,27 @@ pub struct BitmapHeapScan {
     projection: Projection,
     types: Vec<Oid>,
     pages: Option<Pages>,
+    /// Several threads read the pages of one bitmap.
+    team: Option<(Member, Arc<Shelf>)>,
+    /// Pages that this thread has taken of them.
+    taken: VecDeque<TakenPage>,
     /// Whether the bitmap may hold rows that don't match.
     doubtful: bool,
     target: usize,
     postponed: Postponed,
+}
+
+/// A page and its rows, unless they are not known.
+type TakenPage = (u32, Option<Vec<u16>>);
+
+/// Pages to take at once.
+const PIECE_PAGES: usize = 16;
+
+/// A bitmap whose pages several threads take; the leader makes it before there are helpers.
+#[derive(Default)]
+pub struct Shelf {
+    pages: SpinLock<Option<Pages>>,
+    doubtful: AtomicBool,
 }
 
 /// What a page's rows are.
@@ -103,19 +126,39 @@ impl BitmapHeapScan {
             projection: Projection::new(&scan.table, &scan.columns),
             types: scan.types(),
             pages: None,
+            team: run.state.member.clone().map(|member| {
+                let shelf = member.shared(std::ptr::from_ref(scan) as usize);
+                (member, shelf)
+            }),
+            taken: VecDeque::new(),
             doubtful: false,
             target: FIRST_TARGET,
             postponed: Postponed::default(),
         })
     }
 
+    /// The next page for this thread.
+    fn next_page(&mut self) -> Option<TakenPage> {
+        let own = |pages: &mut Pages| {
+            let (block, lines) = pages.next_page()?;
+            Some((block, lines.map(Iterator::collect)))
+        };
+        let Some((member, shelf)) = &self.team else { return self.pages.as_mut().and_then(own) };
+        if self.taken.is_empty() && member.may_take() {
+            let mut pages = shelf.pages.lock();
+            self.doubtful = shelf.doubtful.load(Ordering::Relaxed);
+            let next = std::iter::from_fn(|| pages.as_mut().and_then(own));
+            self.taken.extend(next.take(PIECE_PAGES));
+        }
+        self.taken.pop_front()
+    }
+
     /// Adds the next page's rows; None at the end.
     fn read_page(&mut self, batch: &mut Batch, run: &mut Run<'_, '_>) -> Result<Option<PageRead>> {
         sched::check_interrupts()?;
-        let Some((block, mut lines)) = self.pages.as_mut().and_then(|p| p.next_page()) else {
-            return Ok(None);
-        };
+        let Some((block, lines)) = self.next_page() else { return Ok(None) };
         let exact = lines.is_some();
+        let mut lines = lines.map(Vec::into_iter);
         let doubtful = self.doubtful;
         let (table, projection) = (&self.table, &self.projection);
         let (mut failed, mut versions) = (None, Vec::new());
@@ -184,7 +227,7 @@ impl Operator for BitmapHeapScan {
         let Node::BitmapHeapScan { scan, recheck, input } = &plan.node else {
             return Err(wrong_node());
         };
-        if self.pages.is_none() {
+        if self.pages.is_none() && self.team.is_none() {
             let bitmap = make(input, run)?;
             self.doubtful = bitmap.is_doubtful();
             self.pages = Some(bitmap.into_pages());
@@ -209,9 +252,19 @@ impl Operator for BitmapHeapScan {
         }
     }
 
+    fn prepare(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
+        let Node::BitmapHeapScan { input, .. } = &plan.node else { return Err(wrong_node()) };
+        let Some((_, shelf)) = &self.team else { return Ok(()) };
+        let bitmap = make(input, run)?;
+        shelf.doubtful.store(bitmap.is_doubtful(), Ordering::Relaxed);
+        *shelf.pages.lock() = Some(bitmap.into_pages());
+        Ok(())
+    }
+
     fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {
         self.postponed = Postponed::default();
         self.pages = None;
+        self.taken.clear();
         self.target = FIRST_TARGET;
         Ok(())
     }

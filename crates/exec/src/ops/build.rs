@@ -20,7 +20,7 @@ use crate::modify::ModifyOp;
 use crate::ops::key_filter::KeyFilter;
 use crate::ops::measure::Measure;
 use crate::ops::operator::{Operator, types, wrong_node};
-use crate::ops::pieces::Pieces;
+use crate::ops::team::Member;
 use crate::run::Run;
 
 /// Makes the operator of a node and of those below it.
@@ -63,7 +63,7 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
         Node::BitmapIndexScan { .. } | Node::BitmapAnd(_) | Node::BitmapOr(_) => {
             return Err(wrong_node());
         }
-        Node::PartitionScan(_) => Box::new(partition_scan::PartitionScan::default()),
+        Node::PartitionScan(_) => Box::new(partition_scan::PartitionScan::new(plan, run)),
         Node::SystemScan { .. } => Box::new(system_scan::SystemScan::default()),
         Node::SampleScan { scan, .. } => Box::new(sample_scan::SampleScan::new(scan, run)?),
         Node::FunctionScan { .. } => Box::new(function_scan::FunctionScan::default()),
@@ -74,15 +74,17 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
         }
         Node::NestedLoop { left, right, kind, .. } => {
             let left_types = types(left, run.prepared);
-            let (left, right) = (build(left, run)?, build(right, run)?);
-            let types = types(plan, run.prepared);
-            Box::new(nested_loop::NestedLoop::new(left, right, types, left_types, *kind))
+            let left = build(left, run)?;
+            // Each of the threads that share the left side runs the right side for its own rows.
+            let member = run.state.member.take();
+            let right = build(right, run);
+            let shared = member.is_some();
+            run.state.member = member;
+            let (right, types) = (right?, types(plan, run.prepared));
+            let join = nested_loop::NestedLoop::new(left, right, types, left_types, *kind);
+            Box::new(if shared { join.shared() } else { join })
         }
-        Node::HashJoin { left, right, kind, .. } => {
-            let width = types(left, run.prepared).len();
-            let (left, right) = (build(left, run)?, build(right, run)?);
-            Box::new(hash_join::HashJoin::new(left, right, *kind, width))
-        }
+        Node::HashJoin { .. } => Box::new(hash_join::HashJoin::of(plan, run)?),
         Node::MergeJoin { left, right, .. } => {
             let (left, right) = (build(left, run)?, build(right, run)?);
             Box::new(merge_join::MergeJoin::new(left, right))
@@ -96,7 +98,7 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
         Node::IncrementalSort { input, .. } => {
             Box::new(incremental_sort::IncrementalSort::new(build(input, run)?))
         }
-        Node::Gather { input, .. } => Box::new(gather::Gather::new(input, run)?),
+        Node::Gather { input, workers, .. } => Box::new(gather::Gather::new(input, *workers, run)?),
         Node::Limit { input, .. } => Box::new(limit::Limit::new(build(input, run)?)),
         Node::Memoize { input, .. } => {
             let types = types(input, run.prepared);
@@ -105,7 +107,8 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
         Node::Distinct { input, .. } => Box::new(distinct::Distinct::new(build(input, run)?)),
         Node::Append(inputs) => {
             let inputs: Result<Vec<_>> = inputs.iter().map(|i| build(i, run)).collect();
-            Box::new(append::Append { inputs: inputs?, current: 0 })
+            let member = run.state.member.clone();
+            Box::new(append::Append { inputs: inputs?, current: 0, member, again: false })
         }
         Node::SetOp { left, right, .. } => {
             let (left, right) = (build(left, run)?, build(right, run)?);
@@ -210,7 +213,11 @@ impl Operator for Measured {
         self.inner.changed()
     }
 
-    fn pieces(&self) -> Option<&Pieces> {
-        self.inner.pieces()
+    fn prepare(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
+        self.measure(run, |inner, run| Ok((inner.prepare(plan, run)?, 0)))
+    }
+
+    fn absorb(&mut self) -> Option<Member> {
+        self.inner.absorb()
     }
 }

@@ -58,6 +58,11 @@ impl Operator for Filter {
         self.input.hasten();
     }
 
+    fn prepare(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
+        let Node::Filter { input, .. } = &plan.node else { return Err(wrong_node()) };
+        self.input.prepare(input, run)
+    }
+
     fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         let Node::Filter { input, .. } = &plan.node else {
             return Err(wrong_node());

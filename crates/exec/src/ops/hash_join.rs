@@ -9,9 +9,14 @@
 //!
 //! A right side larger than its memory is put aside in files by the hash of its key, then the left
 //! side likewise ([`super::partition`]); each pair of files is joined by itself.
+//!
+//! Several threads may read the left side, each with a join of its own, over one table ([`together`]).
+
+mod together;
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use base::{Oid, Result};
 use sched::memory::Use;
@@ -30,6 +35,8 @@ use crate::ops::operator::{Operator, types, wrong_node};
 use crate::run::Run;
 use crate::{rows, vector};
 
+pub use together::Table;
+
 const END: u32 = u32::MAX;
 /// What EXPLAIN says of a table: chains, parts, kilobytes of the largest.
 pub const HASH: [&str; 3] = ["Hash Buckets", "Hash Batches", "Peak Memory Usage"];
@@ -39,7 +46,7 @@ const PAIRS_MAX: usize = 4 * BATCH_ROWS;
 const STEPS: usize = 1 << 16;
 
 /// The right side.
-struct Built {
+pub struct Built {
     rows: Batch,
     /// Keys that are no plain columns of the rows, at their places.
     computed: Vec<Option<Column>>,
@@ -50,11 +57,28 @@ struct Built {
     /// The first row of each chain; a power of two of them.
     heads: Vec<u32>,
     /// Which rows had a match; empty for the kinds of join that don't ask.
-    matched: Vec<bool>,
+    matched: Vec<AtomicBool>,
     /// How many of them had none yet.
-    lonely: usize,
+    lonely: AtomicUsize,
+    /// What the left side can be told of the keys, where rows without a partner are of no use.
+    filter: Option<Arc<KeyFilter>>,
     /// Bytes, about.
     held: usize,
+}
+
+/// A right side that is too large for memory.
+enum Rest {
+    /// Some of it is aside, the other rows are to be read.
+    Some(Partitions),
+    /// All of it is in files.
+    All(Vec<File>),
+}
+
+/// The right side when it has been read.
+enum Right {
+    Whole(Built),
+    /// It is in files.
+    Aside(Vec<File>),
 }
 
 /// A row in its chain: hash and next row, which are looked at together.
@@ -68,7 +92,13 @@ struct Link {
 pub struct HashJoin {
     left: Box<dyn Operator>,
     right: Box<dyn Operator>,
-    built: Option<Built>,
+    built: Option<Arc<Built>>,
+    /// Several threads read the left side: the thread's place among them, and the table.
+    team: Option<together::Place>,
+    /// There is nothing to do for this thread.
+    closed: bool,
+    /// The right side is too large and waits until the leader is alone.
+    postponed_right: Option<Rest>,
     /// Pairs of files (left, right) still to be joined.
     files: Vec<(File, File)>,
     /// The left file being joined; None: the left side itself is read.
@@ -128,7 +158,8 @@ impl Built {
             nulls: Vec::new(),
             heads: Vec::new(),
             matched: Vec::new(),
-            lonely: 0,
+            lonely: AtomicUsize::new(0),
+            filter: None,
             held: 0,
         }
     }
@@ -159,7 +190,8 @@ impl Built {
     fn finish(&mut self, kind: JoinKind) {
         let rows = self.rows.rows;
         if asks_right(kind) {
-            (self.matched, self.lonely) = (vec![false; rows], rows);
+            self.matched = (0..rows).map(|_| AtomicBool::new(false)).collect();
+            self.lonely = AtomicUsize::new(rows);
         }
         self.heads = vec![END; (rows * 2).next_power_of_two()];
         let mask = self.heads.len() - 1;
@@ -172,6 +204,15 @@ impl Built {
         }
     }
 
+    /// Notes what EXPLAIN says of it, and makes the filter of its keys.
+    fn tell(&mut self, plan: &Plan, kind: JoinKind, run: &mut Run<'_, '_>) {
+        tell(plan, [self.heads.len(), 1, self.held.div_ceil(1024)], run);
+        if !matches!(kind, JoinKind::Left | JoinKind::Full | JoinKind::Anti) {
+            let hashes = self.links.iter().map(|link| link.hash);
+            self.filter = Some(Arc::new(KeyFilter::new(hashes)));
+        }
+    }
+
     /// The first row of each hash's chain. Apart from what follows the chains, so that the
     /// processor waits for many places in memory at once.
     fn firsts(&self, hashes: &[u64]) -> Vec<u32> {
@@ -180,11 +221,18 @@ impl Built {
     }
 
     /// Notes which rows have found a partner.
-    fn mark(&mut self, rows: &[u32]) {
+    fn mark(&self, rows: &[u32]) {
         for row in rows {
-            let had_one = std::mem::replace(&mut self.matched[*row as usize], true);
-            self.lonely -= usize::from(!had_one);
+            let matched = &self.matched[*row as usize];
+            if !matched.load(Ordering::Relaxed) && !matched.swap(true, Ordering::Relaxed) {
+                self.lonely.fetch_sub(1, Ordering::Relaxed);
+            }
         }
+    }
+
+    /// Whether a row has found a partner.
+    fn is_matched(&self, row: usize) -> bool {
+        self.matched[row].load(Ordering::Relaxed)
     }
 
     /// What comes once the left side is at its end: rows with or without a partner, from row `at` on, of
@@ -193,7 +241,7 @@ impl Built {
         let wanted = kind == JoinKind::RightSemi;
         let mut chosen: Vec<u32> = Vec::new();
         while *at < self.matched.len() && chosen.len() < PAIRS_MAX {
-            if self.matched[*at] == wanted {
+            if self.is_matched(*at) == wanted {
                 chosen.push(*at as u32);
             }
             *at += 1;
@@ -293,6 +341,9 @@ impl HashJoin {
             left,
             right,
             built: None,
+            team: None,
+            closed: false,
+            postponed_right: None,
             files: Vec::new(),
             reader: None,
             pending: None,
@@ -303,14 +354,29 @@ impl HashJoin {
 
     /// Reads the right side; puts both aside when it is too large.
     fn build(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
-        let Node::HashJoin { left, right, keys, kind, .. } = &plan.node else {
+        let _memory = sched::memory::for_use(Use::Hash);
+        if self.team.is_some() {
+            return self.build_together(plan, run);
+        }
+        match self.read_right(plan, None, run)? {
+            Right::Whole(built) => self.adopt(plan, Arc::new(built)),
+            Right::Aside(files) => self.put_left_aside(plan, files, run),
+        }
+    }
+
+    /// Reads the right side, of which some is aside perhaps.
+    fn read_right(
+        &mut self,
+        plan: &Plan,
+        mut aside: Option<Partitions>,
+        run: &mut Run<'_, '_>,
+    ) -> Result<Right> {
+        let Node::HashJoin { right, keys, kind, .. } = &plan.node else {
             return Err(wrong_node());
         };
-        let _memory = sched::memory::for_use(Use::Hash);
         let right_types = types(right, run.prepared);
         let limit = partition::limit(run);
         let mut built = Built::new(&right_types, keys);
-        let mut aside: Option<Partitions> = None;
         while let Some(batch) = self.right.next(right, run)? {
             sched::check_interrupts_now()?;
             match &mut aside {
@@ -324,21 +390,36 @@ impl HashJoin {
                 aside = Some(files);
             }
         }
-        let Some(aside) = aside else {
-            built.finish(*kind);
-            let shown = [built.heads.len(), 1, built.held.div_ceil(1024)];
-            tell(plan, shown, run);
-            if !matches!(kind, JoinKind::Left | JoinKind::Full | JoinKind::Anti) {
-                // Nothing on the left is of use without a partner.
-                self.left_done = built.rows.rows == 0;
-                let keys: Vec<Expr> = keys.iter().map(|(left, _)| left.clone()).collect();
-                let filter = KeyFilter::new(built.links.iter().map(|link| link.hash));
-                self.left.restrict(&keys, &Arc::new(filter));
-            }
-            self.built = Some(built);
-            return Ok(());
-        };
-        let right_files = aside.finish()?;
+        if let Some(aside) = aside {
+            return Ok(Right::Aside(aside.finish()?));
+        }
+        built.finish(*kind);
+        built.tell(plan, *kind, run);
+        Ok(Right::Whole(built))
+    }
+
+    /// Begins to probe a table.
+    fn adopt(&mut self, plan: &Plan, built: Arc<Built>) -> Result<()> {
+        let Node::HashJoin { keys, .. } = &plan.node else { return Err(wrong_node()) };
+        if let Some(filter) = &built.filter {
+            // Nothing on the left is of use without a partner.
+            self.left_done = built.rows.rows == 0;
+            let keys: Vec<Expr> = keys.iter().map(|(left, _)| left.clone()).collect();
+            self.left.restrict(&keys, filter);
+        }
+        self.built = Some(built);
+        Ok(())
+    }
+
+    /// Puts the left side aside beside the files of the right one, and begins with the first pair.
+    fn put_left_aside(
+        &mut self,
+        plan: &Plan,
+        right_files: Vec<File>,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        let Node::HashJoin { left, keys, .. } = &plan.node else { return Err(wrong_node()) };
+        let limit = partition::limit(run);
         let left_types = types(left, run.prepared);
         let mut aside = Partitions::new(&left_types, 0, run)?;
         while let Some(batch) = self.left.next(left, run)? {
@@ -365,7 +446,7 @@ impl HashJoin {
             built.add(&batch, keys, run)?;
         }
         built.finish(*kind);
-        self.built = Some(built);
+        self.built = Some(Arc::new(built));
         self.pending = None;
         self.reader = Some(Reader::new(left_file, &types(left, run.prepared))?);
         (self.left_done, self.tail_at) = (false, 0);
@@ -419,7 +500,7 @@ fn probe(
             let other = at as usize;
             let link = built.links[other];
             let same = link.hash == hash
-                && !(open && built.matched[other])
+                && !(open && built.is_matched(other))
                 && (exact || right.iter().zip(&values).all(|(r, l)| same_at(r, other, l, row)));
             if same {
                 pairs.left.push(row as u32);
@@ -454,7 +535,7 @@ fn others(list: &[u32], count: usize) -> Vec<u32> {
 /// The next output of a left batch, by kind of join; it has more while `left.from` is inside of it.
 fn join_batch(
     plan: &Plan,
-    built: &mut Built,
+    built: &Built,
     left: &mut Pending,
     postponed: &mut Postponed,
     run: &mut Run<'_, '_>,
@@ -548,11 +629,11 @@ impl Operator for HashJoin {
         let Node::HashJoin { left, kind, .. } = &plan.node else {
             return Err(wrong_node());
         };
-        if self.built.is_none() {
+        if self.built.is_none() && !self.closed {
             self.build(plan, run)?;
         }
         loop {
-            let Some(built) = &mut self.built else {
+            let Some(built) = self.built.clone() else {
                 return Ok(None);
             };
             while !self.left_done {
@@ -566,21 +647,25 @@ impl Operator for HashJoin {
                             None => self.left.next(left, run)?,
                         };
                         let Some(batch) = batch else {
+                            if self.is_shared() {
+                                // Other threads may be at work, or this one goes on later.
+                                return Ok(None);
+                            }
                             self.left_done = true;
                             break;
                         };
                         Pending::new(batch)
                     }
                 };
-                let joined = join_batch(plan, built, &mut pending, &mut self.postponed, run)?;
+                let joined = join_batch(plan, &built, &mut pending, &mut self.postponed, run)?;
                 self.pending = (pending.from.0 < pending.batch.rows).then_some(pending);
                 if joined.rows > 0 {
                     return Ok(Some(joined));
                 }
                 // Nothing more can come of the left side.
-                self.left_done = self.right_only && built.lonely == 0;
+                self.left_done = self.right_only && built.lonely.load(Ordering::Relaxed) == 0;
             }
-            if asks_right(*kind) {
+            if asks_right(*kind) && !self.is_shared() {
                 let types = types(left, run.prepared);
                 let tail = built.tail(*kind, &types, &mut self.tail_at);
                 if tail.rows > 0 {
@@ -607,11 +692,19 @@ impl Operator for HashJoin {
         self.left.hasten();
     }
 
+    fn prepare(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
+        self.prepare_table(plan, run)
+    }
+
     fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         let Node::HashJoin { left, right, .. } = &plan.node else {
             return Err(wrong_node());
         };
         (self.built, self.reader) = (None, None);
+        (self.closed, self.postponed_right) = (false, None);
+        if let Some(place) = &self.team {
+            place.begin_again();
+        }
         self.files.clear();
         self.pending = None;
         self.postponed = Postponed::default();

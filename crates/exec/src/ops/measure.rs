@@ -27,11 +27,30 @@ pub struct Measure {
     pub used: Usage,
     /// What the node itself counted, under EXPLAIN's names.
     pub counts: Vec<(&'static str, u64)>,
+    /// The helpers' parts of it.
+    pub workers: Vec<OfWorker>,
+}
+
+/// A helper's part of a node's work.
+#[derive(Clone, Copy, Debug)]
+pub struct OfWorker {
+    /// The helper's number, from 0.
+    pub number: usize,
+    /// See [`Measure`].
+    pub loops: u64,
+    /// See [`Measure`].
+    pub rows: u64,
+    /// See [`Measure`].
+    pub startup: f64,
+    /// See [`Measure`].
+    pub total: f64,
 }
 
 impl Measure {
-    /// Adds what another thread measured of the same node.
-    pub fn add(&mut self, other: Measure) {
+    /// Adds what a helper measured of the same node.
+    pub fn add(&mut self, number: usize, other: Measure) {
+        let Measure { loops, rows, startup, total, .. } = other;
+        self.workers.push(OfWorker { number, loops, rows, startup, total });
         self.loops += other.loops;
         self.rows += other.rows;
         self.startup += other.startup;

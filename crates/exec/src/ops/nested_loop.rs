@@ -33,6 +33,8 @@ pub struct NestedLoop {
     /// The right side has run at least once.
     ran: bool,
     left_done: bool,
+    /// Other threads read the left side, too: it may go on after its end.
+    shared: bool,
     /// The kept batch whose rows without a match are handed up next (FULL).
     tail_at: usize,
     is_full: bool,
@@ -84,11 +86,17 @@ impl NestedLoop {
             matched: vec![],
             ran: false,
             left_done: false,
+            shared: false,
             tail_at: 0,
             types,
             left_types,
             postponed: Postponed::default(),
         }
+    }
+
+    /// The same for a thread that has others beside it.
+    pub fn shared(self) -> NestedLoop {
+        NestedLoop { shared: true, ..self }
     }
 
     /// Keeps the right side, which uses no slots.
@@ -327,7 +335,7 @@ impl Operator for NestedLoop {
                 None => match self.left.next(left, run)? {
                     Some(batch) => (batch, 0),
                     None => {
-                        self.left_done = true;
+                        self.left_done = !self.shared;
                         break;
                     }
                 },
@@ -354,6 +362,11 @@ impl Operator for NestedLoop {
     fn bound(&mut self, rows: u64) {
         self.most = usize::try_from(rows).map_or(TARGET, |rows| rows.clamp(1, TARGET));
         self.target = self.target.min(self.most);
+    }
+
+    fn prepare(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
+        let Node::NestedLoop { left, .. } = &plan.node else { return Err(wrong_node()) };
+        self.left.prepare(left, run)
     }
 
     fn hasten(&mut self) {

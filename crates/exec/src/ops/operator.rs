@@ -10,7 +10,7 @@ use sql::{Expr, Plan, Prepared};
 use types::Batch;
 
 use crate::ops::key_filter::KeyFilter;
-use crate::ops::pieces::Pieces;
+use crate::ops::team::Member;
 use crate::rows;
 use crate::run::Run;
 
@@ -53,8 +53,16 @@ pub trait Operator: Send {
     /// The first rows are wanted soon, and perhaps no others: they are not kept back until there are more.
     fn hasten(&mut self) {}
 
-    /// The pieces of the scan below, where several threads may read it.
-    fn pieces(&self) -> Option<&Pieces> {
+    /// Does what only the statement's own thread can, before it has helpers.
+    ///
+    /// # Errors
+    /// Those of the plan.
+    fn prepare(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Of a Gather: the leader's place. The consumer runs the threads itself.
+    fn absorb(&mut self) -> Option<Member> {
         None
     }
 
@@ -70,6 +78,17 @@ pub trait Operator: Send {
 /// Those of beginning a scan.
 pub fn build(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> {
     (run.cx.engine.calls.build)(plan, run)
+}
+
+/// Makes the operators of a plan for one of the threads that run it at the same time.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_for(member: &Member, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> {
+    let outer = run.state.member.replace(member.clone());
+    let built = build(plan, run);
+    run.state.member = outer;
+    built
 }
 
 /// The types of a node's output columns.

@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use base::{Oid, Result};
 use catalog::Table;
+use sched::SpinLock;
 use sql::Plan;
 use sql::plan::Node;
 use txn::LockMode;
 use types::batch::BATCH_ROWS;
 use types::{Batch, Datum};
 
-use crate::ops::operator::{Operator, build, types, wrong_node};
+use crate::ops::operator::{Operator, build, build_for, types, wrong_node};
+use crate::ops::team::Member;
 use crate::rows::{self, Row};
 use crate::run::Run;
 use crate::{eval, partition};
@@ -42,7 +44,21 @@ pub struct PartitionScan {
     hasty: bool,
     /// The partitions are read side by side, in the order of their rows.
     merge: Option<Merge>,
+    /// Several threads read pieces of the partitions.
+    team: Option<Team>,
 }
+
+/// A thread's place among those that read the same partitions.
+struct Team {
+    member: Member,
+    plans: Arc<Plans>,
+    /// The scan that is being read.
+    scan: Option<Box<dyn Operator>>,
+}
+
+/// The scans of all partitions; the leader opens them before there are helpers.
+#[derive(Default)]
+struct Plans(SpinLock<Arc<Vec<Plan>>>);
 
 /// Partitions whose rows are merged.
 struct Merge {
@@ -151,6 +167,37 @@ impl Merge {
 }
 
 impl PartitionScan {
+    /// Of a node, before the first row.
+    pub fn new(plan: &Plan, run: &Run<'_, '_>) -> PartitionScan {
+        let team = run.state.member.clone().map(|member| {
+            let plans = member.shared(std::ptr::from_ref(plan) as usize);
+            Team { member, plans, scan: None }
+        });
+        PartitionScan { team, ..PartitionScan::default() }
+    }
+
+    /// The next rows of this thread's pieces.
+    fn next_shared(&mut self, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
+        let Some(Team { member, plans, scan }) = &mut self.team else { return Ok(None) };
+        let plans = plans.0.lock().clone();
+        while let Some(plan) = plans.get(self.current) {
+            sched::check_interrupts()?;
+            let open = match scan {
+                Some(open) => open,
+                None => scan.insert(build_for(member, plan, run)?),
+            };
+            if let Some(batch) = open.next(plan, run)? {
+                return Ok(Some(batch));
+            }
+            if member.was_refused() {
+                break;
+            }
+            *scan = None;
+            self.current += 1;
+        }
+        Ok(None)
+    }
+
     fn begin(&mut self, plan: &sql::plan::PartitionScan, run: &mut Run<'_, '_>) -> Result<()> {
         let mut view = run.cx.catalog_tx.view();
         if view.has_detaching()
@@ -225,6 +272,9 @@ impl PartitionScan {
 impl Operator for PartitionScan {
     fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
         let Node::PartitionScan(plan) = &plan.node else { return Err(wrong_node()) };
+        if self.team.is_some() {
+            return self.next_shared(run);
+        }
         if self.parts.is_none() {
             self.begin(plan, run)?;
         }
@@ -251,12 +301,32 @@ impl Operator for PartitionScan {
 
     fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {
         self.parts = None;
+        if let Some(team) = &mut self.team {
+            team.scan = None;
+        }
+        self.current = 0;
         for input in self.merge.take().into_iter().flat_map(|m| m.inputs) {
             self.keep(input.part);
         }
         if let Some(part) = self.open.take() {
             self.keep(part);
         }
+        Ok(())
+    }
+
+    fn prepare(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
+        let Node::PartitionScan(plan) = &plan.node else { return Err(wrong_node()) };
+        let Some(Team { plans, .. }) = &self.team else { return Ok(()) };
+        let plans = plans.clone();
+        self.begin(plan, run)?;
+        let mut all = Vec::new();
+        for part in self.parts.take().unwrap_or_default() {
+            sched::check_interrupts()?;
+            let table = partition::open(run.cx, part.oid, LockMode::AccessShare)?;
+            let view = run.cx.catalog_tx.view();
+            all.push(partition::instantiate(&plan.scan, &plan.table, &table, &view)?);
+        }
+        *plans.0.lock() = Arc::new(all);
         Ok(())
     }
 

@@ -48,6 +48,11 @@ impl Operator for Project {
         }
     }
 
+    fn prepare(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
+        let Node::Project { input, .. } = &plan.node else { return Err(wrong_node()) };
+        self.input.prepare(input, run)
+    }
+
     fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         let Node::Project { input, .. } = &plan.node else {
             return Err(wrong_node());

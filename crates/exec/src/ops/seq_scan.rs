@@ -19,7 +19,7 @@ use super::grouping::hash_columns;
 use super::key_filter::KeyFilter;
 use crate::ops::measure::{REMOVED_BY_FILTER, count};
 use crate::ops::operator::{Operator, wrong_node};
-use crate::ops::pieces::Pieces;
+use crate::ops::team::Pieces;
 use crate::rows::{self, Row};
 use crate::run::Run;
 use crate::table::{TableHandle, Version, system_value};
@@ -172,7 +172,8 @@ impl SeqScan {
         };
         let rows = RowBatch::default();
         let place = place_of(scan);
-        let pieces = run.state.pieces.take();
+        let at = std::ptr::from_ref(scan) as usize;
+        let pieces = run.state.member.as_ref().map(|member| member.pieces(at));
         Ok(SeqScan {
             table,
             types,

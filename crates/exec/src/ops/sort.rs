@@ -1,6 +1,9 @@
 //! Sorts. Keys become order-preserving bytes that are compared with `memcmp`; equal keys keep the
 //! order of their coming. With a bound from a LIMIT above, only that many rows are kept. Rows beyond
-//! `work_mem` go into sorted runs in temporary files, which are merged at the end.
+//! `work_mem` go into sorted runs in temporary files, which are merged at the end. Over a Gather several threads
+//! sort, each the rows of its own pieces ([`together`]).
+
+mod together;
 
 use std::cmp::Ordering;
 
@@ -63,6 +66,20 @@ pub(super) struct Sorter {
     runs: Vec<spill::Run>,
     /// Bytes that are in files, about.
     spilled: usize,
+    /// Rows that came, and the most bytes that were held.
+    all: u64,
+    most: usize,
+    /// The entries are a few sorted lists, one after the other.
+    merged: bool,
+}
+
+/// How much a sort keeps.
+#[derive(Clone, Copy)]
+struct Bounds {
+    /// Only the first rows.
+    rows: Option<u64>,
+    /// Bytes in memory.
+    bytes: usize,
 }
 
 fn head(bytes: &[u8]) -> u64 {
@@ -76,7 +93,44 @@ impl Sorter {
     /// Without rows yet, of these types.
     pub(super) fn new(types: &[Oid]) -> Sorter {
         let rows = rows::empty(types);
-        Sorter { rows, bytes: vec![], entries: vec![], held: 0, runs: vec![], spilled: 0 }
+        let (bytes, entries, runs) = (vec![], vec![], vec![]);
+        Sorter { rows, bytes, entries, held: 0, runs, spilled: 0, all: 0, most: 0, merged: false }
+    }
+
+    /// Adds all rows of an input.
+    fn fill(
+        &mut self,
+        op: &mut dyn Operator,
+        (input, keys): (&Plan, &[SortKey]),
+        bounds: Bounds,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        while let Some(batch) = op.next(input, run)? {
+            sched::check_interrupts_now()?;
+            self.add(&batch, keys, run)?;
+            (self.all, self.most) = (self.all + batch.rows as u64, self.memory().max(self.most));
+            if let Some(bound) = bounds.rows {
+                if self.rows.rows as u64 > (bound * 2).max(4 * BATCH_ROWS as u64) {
+                    self.cut(bound as usize);
+                }
+            } else if self.memory() > bounds.bytes {
+                let types = types(input, run.prepared);
+                self.spill(&types, &run.cx.engine.storage)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what EXPLAIN says of it.
+    fn tell(&self, plan: &Plan, bounds: Bounds, run: &mut Run<'_, '_>) {
+        let (method, most) = match self.spilled {
+            0 => {
+                let bounded = bounds.rows.is_some_and(|bound| self.all > bound);
+                (METHODS[usize::from(bounded)], self.most)
+            }
+            bytes => (METHODS[2], bytes + self.memory()),
+        };
+        note_most(plan, method, most.div_ceil(1024) as u64, run);
     }
 
     /// All rows in order.
@@ -150,7 +204,11 @@ impl Sorter {
     /// The row numbers in order.
     fn order(&mut self) -> Vec<u32> {
         let mut entries = std::mem::take(&mut self.entries);
-        self.arrange(&mut entries);
+        match self.merged {
+            // The stable sort finds the lists and merges them.
+            true => entries.sort_by(sched::unhurried(|a: &Entry, b: &Entry| self.compare(a, b))),
+            false => self.arrange(&mut entries),
+        }
         entries.iter().map(|e| e.row).collect()
     }
 
@@ -197,32 +255,23 @@ impl Sort {
             return Err(wrong_node());
         };
         let types = types(input, run.prepared);
-        let mut sorter = Sorter::new(&types);
-        let limit = run.cx.settings.int(setting::WORK_MEM) as usize * 1024;
-        let mut most = 0;
-        let mut all = 0;
-        while let Some(batch) = self.input.next(input, run)? {
-            sched::check_interrupts_now()?;
-            sorter.add(&batch, keys, run)?;
-            (all, most) = (all + batch.rows as u64, sorter.memory().max(most));
-            if let Some(bound) = self.bound.filter(|b| *b <= TOP_MAX) {
-                if sorter.rows.rows as u64 > (bound * 2).max(4 * BATCH_ROWS as u64) {
-                    sorter.cut(bound as usize);
-                }
-            } else if sorter.memory() > limit {
-                sorter.spill(&types, &run.cx.engine.storage)?;
-            }
-        }
-        faults::reach(Fault::Sort)?;
-        let bounded = self.bound.is_some_and(|bound| bound <= TOP_MAX && all > bound);
-        let method = match sorter.spilled {
-            0 => METHODS[usize::from(bounded)],
-            bytes => {
-                most = bytes + sorter.memory();
-                METHODS[2]
-            }
+        let bounds = Bounds {
+            rows: self.bound.filter(|bound| *bound <= TOP_MAX),
+            bytes: run.cx.settings.int(setting::WORK_MEM) as usize * 1024,
         };
-        note_most(plan, method, most.div_ceil(1024) as u64, run);
+        let mut sorter = Sorter::new(&types);
+        let others = match &input.node {
+            Node::Gather { absorbed: true, .. } => {
+                self.fill_together(plan, &mut sorter, bounds, run)?
+            }
+            _ => Vec::new(),
+        };
+        sorter.fill(self.input.as_mut(), (input, keys), bounds, run)?;
+        faults::reach(Fault::Sort)?;
+        for other in others {
+            sorter.merge(other, (&types, bounds), run)?;
+        }
+        sorter.tell(plan, bounds, run);
         sorter.finish(&types, &run.cx.engine.storage)
     }
 }

@@ -807,6 +807,7 @@ impl Planner<'_> {
             kind,
             keys: resolved,
             condition,
+            shared: false,
         };
         Ok(PhysicalPlan { plan: Plan { node, estimate }, cols, order: Vec::new() })
     }

@@ -102,6 +102,8 @@ pub(crate) struct Planner<'a> {
     by_round: Vec<(usize, usize)>,
     /// Finished plans of subqueries.
     pub subplans: Vec<Plan>,
+    /// Numbers of those that run once, with the number of rows that are read if that is known.
+    pub run_once: Vec<(usize, Option<f64>)>,
     /// Number of slots given out.
     pub slots: u16,
     /// Columns that are in slots, innermost last.
@@ -144,6 +146,7 @@ impl<'a> Planner<'a> {
             by_round: Vec::new(),
             nearest: None,
             subplans: Vec::new(),
+            run_once: Vec::new(),
             slots: 0,
             env: Vec::new(),
             known: Vec::new(),
@@ -193,6 +196,7 @@ impl<'a> Planner<'a> {
     /// Forgets what was planned since the mark.
     pub fn forget_since(&mut self, mark: Mark) {
         self.subplans.truncate(mark.subplans);
+        self.run_once.retain(|(plan, _)| *plan < mark.subplans);
         self.cte_plans = mark.ctes;
     }
 
@@ -316,6 +320,9 @@ impl<'a> Planner<'a> {
         let plan = self.subplans.len() - 1;
         let rel = &self.subqueries[number].rel;
         let rounds = self.rounds_of(&|of| with::RoundReaders::new(self, of).is_rel(rel));
+        if slots.is_empty() && rounds.is_empty() {
+            self.run_once.push((plan, rows));
+        }
         self.by_round.extend(rounds.into_iter().map(|of| (of, plan)));
         let kind = match s.kind {
             SubqueryKind::Compare { test, all, hash_left, .. } => {

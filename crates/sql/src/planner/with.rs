@@ -148,6 +148,9 @@ impl Planner<'_> {
         self.subplans.push(plan);
         let plan = self.subplans.len() - 1;
         let rounds = self.rounds_of(&|of| RoundReaders::new(self, of).is_cte(index));
+        if rounds.is_empty() && self.ctes[index].outer.iter().next().is_none() {
+            self.run_once.push((plan, None));
+        }
         self.by_round.extend(rounds.into_iter().map(|of| (of, plan)));
         self.cte_plans[index] = Some(plan);
         Ok(plan)

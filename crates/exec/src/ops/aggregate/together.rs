@@ -12,11 +12,12 @@ use sched::SpinLock;
 use sql::Plan;
 use sql::plan::Node;
 
+use super::super::gather::LAUNCHED;
 use super::super::grouping::hash_columns;
 use super::{Aggregate, start};
 use crate::ops::measure::count;
-use crate::ops::operator::{build, wrong_node};
-use crate::ops::pieces::Pieces;
+use crate::ops::operator::{build_for, wrong_node};
+use crate::ops::team::Member;
 use crate::parallel::{self, Counted, Results, Shared};
 use crate::run::Run;
 
@@ -24,37 +25,41 @@ impl Aggregate {
     /// Groups what several threads read of the input's pieces; afterwards the own thread goes on with what is left.
     pub(super) fn load_together(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         let Node::Aggregate { input: gather, .. } = &plan.node else { return Err(wrong_node()) };
-        let Node::Gather { input, workers } = &gather.node else { return Ok(()) };
-        let Some(pieces) = self.input.pieces().cloned() else { return Ok(()) };
+        let Node::Gather { input, workers, absorbed: true, .. } = &gather.node else {
+            return Ok(());
+        };
+        let Some(leader) = self.input.absorb() else { return Ok(()) };
+        self.input.prepare(gather, run)?;
         let helpers = parallel::available(*workers, run);
         count(gather, LAUNCHED, helpers.count() as u64, run);
         if helpers.count() == 0 {
+            leader.go_on_alone();
             return Ok(());
         }
         let shared = Shared::of(run);
         let results: Results<Aggregate> = SpinLock::new(Vec::new());
         let help = || {
-            let made = shared.with_run(pieces.for_helper(), |run| {
-                let own = run.state.pieces.clone().unwrap_or_default();
-                let mut partial = Aggregate::new(build(input, run)?);
+            let own = leader.helper();
+            let made = shared.with_run(|run| {
+                let mut partial = Aggregate::new(build_for(&own, input, run)?);
                 partial.begin(plan);
                 partial.add_pieces(plan, input, &own, run)?;
                 Ok(partial)
             });
             // Nobody need go on.
-            let (partial, counted) = made.inspect_err(|_| pieces.close())?;
+            let (partial, counted) = made.inspect_err(|_| leader.close())?;
             results.lock().push((partial, counted));
             Ok(())
         };
         let lead = || {
-            let led = self.add_pieces(plan, gather, &pieces, run);
-            led.inspect_err(|_| pieces.close())
+            let led = self.add_pieces(plan, gather, &leader, run);
+            led.inspect_err(|_| leader.close())
         };
         sched::helpers::together(helpers.count(), &help, lead)?;
-        pieces.stop(false);
+        leader.go_on_alone();
         let results: Vec<(Aggregate, Counted)> = std::mem::take(&mut *results.lock());
-        for (partial, counted) in results {
-            counted.add_to(run);
+        for (number, (partial, counted)) in results.into_iter().enumerate() {
+            counted.add_to(number, run);
             self.merge(plan, partial)?;
         }
         Ok(())
@@ -65,7 +70,7 @@ impl Aggregate {
         &mut self,
         plan: &Plan,
         input: &Plan,
-        pieces: &Pieces,
+        member: &Member,
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
         self.together = true;
@@ -74,7 +79,7 @@ impl Aggregate {
             sched::check_interrupts()?;
             self.add(plan, batch, run)?;
             if self.held > limit {
-                pieces.stop(true);
+                member.stop(true);
             }
         }
         self.together = false;
@@ -116,6 +121,3 @@ impl Aggregate {
         Ok(())
     }
 }
-
-/// EXPLAIN's name for the helpers that were started.
-pub const LAUNCHED: &str = "Workers Launched";

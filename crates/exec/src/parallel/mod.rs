@@ -1,5 +1,6 @@
 //! Execution contexts of a statement's helpers ([`sched::helpers`]): the part of an execution context that all threads of
-//! one statement share, and the part that each has of its own; and how a scan is handed out in pieces.
+//! one statement share, and the part that each has of its own. What the threads that run one part of a plan have in
+//! common, the pieces of its scans and the tables of its joins, is a team ([`crate::ops::team`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +10,7 @@ use base::{Error, Result};
 use catalog::system::ServerInfo;
 use catalog::{CatalogTx, OpenDatabase};
 use sched::SpinLock;
-use sql::Prepared;
+use sql::{Plan, Prepared};
 use txn::{Isolation, Snapshot, Transaction};
 use types::func::SessionFunction;
 use types::{Datum, FormatContext};
@@ -18,9 +19,11 @@ use crate::compiled::SessionRoutines;
 use crate::context::{Acting, Engine, ExecContext, Guard, SessionHooks};
 use crate::modify::deferred::Deferred;
 use crate::ops::measure::Measure;
-use crate::ops::pieces::Pieces;
+use crate::ops::operator::{self, Operator};
+use crate::ops::team::Member;
 use crate::run::{ExecState, Run};
 use crate::session::sequence_values::SessionSequences;
+use crate::subquery::SubqueryState;
 use crate::tally::Tally;
 
 /// What all threads of one statement share.
@@ -43,6 +46,8 @@ pub struct Shared<'a> {
     prepared: &'a Prepared,
     params: &'a [Datum],
     slots: Vec<Datum>,
+    /// Values of subqueries that are known, by the numbers of their plans.
+    subqueries: Vec<(usize, Datum)>,
     started: Option<i64>,
     measured: bool,
 }
@@ -56,6 +61,7 @@ impl<'a> Shared<'a> {
     /// Of a running statement.
     pub fn of<'c: 'a>(run: &Run<'a, 'c>) -> Shared<'a> {
         let cx: &ExecContext<'c> = run.cx;
+        let known = |(n, state): (usize, &SubqueryState)| Some((n, state.known()?.clone()));
         Shared {
             engine: cx.engine,
             tx: cx.tx,
@@ -74,23 +80,60 @@ impl<'a> Shared<'a> {
             prepared: run.prepared,
             params: run.params,
             slots: run.state.slots.clone(),
+            subqueries: run.state.subqueries.iter().enumerate().filter_map(known).collect(),
             started: run.state.started,
             measured: run.state.measure.is_some(),
         }
     }
 
-    /// Calls `help` with an execution of the same statement, of the running thread's own, whose scan reads
-    /// `pieces`; returns what that counted.
+    /// Calls `help` with an execution of the same statement, of the running thread's own; returns what
+    /// that counted.
     ///
     /// # Errors
     /// The function's.
     pub fn with_run<R>(
         &self,
-        pieces: Pieces,
         help: impl FnOnce(&mut Run<'_, '_>) -> Result<R>,
     ) -> Result<(R, Counted)> {
+        let (mut state, mut tally) = (self.state(), Tally::default());
+        let made = self.with_state(&mut state, &mut tally, help)?;
+        let measures = state.measure.unwrap_or_default();
+        Ok((made, Counted { tally, measures }))
+    }
+
+    /// Calls `work` with operators that the running thread goes on with.
+    ///
+    /// # Errors
+    /// The function's.
+    pub fn with_part<R>(
+        &self,
+        part: &mut Part,
+        work: impl FnOnce(&mut dyn Operator, &mut Run<'_, '_>) -> Result<R>,
+    ) -> Result<R> {
+        let Part { op, state, tally, .. } = part;
+        self.with_state(state, tally, |run| work(op.as_mut(), run))
+    }
+
+    /// The state with which a thread begins.
+    fn state(&self) -> ExecState {
+        let mut state = ExecState::new(self.prepared);
+        state.slots.clone_from(&self.slots);
+        for (n, value) in &self.subqueries {
+            state.subqueries[*n].know(value.clone());
+        }
+        state.started = self.started;
+        state.measure = self.measured.then(Vec::new);
+        state
+    }
+
+    fn with_state<R>(
+        &self,
+        state: &mut ExecState,
+        tally: &mut Tally,
+        help: impl FnOnce(&mut Run<'_, '_>) -> Result<R>,
+    ) -> Result<R> {
         let mut catalog_tx = CatalogTx::new(&self.engine.catalog, &self.open);
-        let (mut hooks, mut tally) = (NoSession::default(), Tally::default());
+        let mut hooks = NoSession::default();
         let mut routines = SessionRoutines::default();
         let mut cx = ExecContext {
             engine: self.engine,
@@ -108,26 +151,56 @@ impl<'a> Shared<'a> {
             session_user: self.session_user,
             database: self.database,
             params: self.params,
-            tally: &mut tally,
+            tally,
             environment: self.environment,
             nonatomic: false,
             routines: &mut routines,
         };
-        let mut state = ExecState::new(self.prepared);
-        state.slots.clone_from(&self.slots);
-        state.started = self.started;
-        state.pieces = Some(pieces);
-        state.measure = self.measured.then(Vec::new);
         let mut run = Run {
             cx: &mut cx,
             prepared: self.prepared,
             params: self.params,
             snapshot: self.snapshot,
-            state: &mut state,
+            state,
         };
-        let made = help(&mut run)?;
-        let measures = state.measure.unwrap_or_default();
-        Ok((made, Counted { tally, measures }))
+        help(&mut run)
+    }
+}
+
+/// Operators that a helper runs, with all that belongs to them: another thread can go on with them.
+pub struct Part {
+    op: Box<dyn Operator>,
+    member: Member,
+    state: ExecState,
+    tally: Tally,
+}
+
+impl Part {
+    /// Those of a plan, before the first row.
+    ///
+    /// # Errors
+    /// Those of building operators.
+    pub fn new(shared: &Shared<'_>, member: Member, plan: &Plan) -> Result<Part> {
+        let (mut state, mut tally) = (shared.state(), Tally::default());
+        let build = |run: &mut Run<'_, '_>| operator::build_for(&member, plan, run);
+        let op = shared.with_state(&mut state, &mut tally, build)?;
+        Ok(Part { op, member, state, tally })
+    }
+
+    /// It takes pieces again.
+    pub fn go_on(&self) {
+        self.member.stop(false);
+    }
+
+    /// Whether it was refused pieces that may be there.
+    pub fn was_refused(&self) -> bool {
+        self.member.was_refused()
+    }
+
+    /// It is done: its counts become the statement's.
+    pub fn end(self, number: usize, run: &mut Run<'_, '_>) {
+        let measures = self.state.measure.unwrap_or_default();
+        Counted { tally: self.tally, measures }.add_to(number, run);
     }
 }
 
@@ -138,15 +211,15 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Adds it to the statement's own.
-    pub fn add_to(self, run: &mut Run<'_, '_>) {
+    /// Adds it to the statement's own, as the work of the helper with this number.
+    pub fn add_to(self, number: usize, run: &mut Run<'_, '_>) {
         for (oid, counts) in self.tally.iter() {
             run.cx.tally.of(*oid).add(counts);
         }
         for measure in self.measures {
             let all = run.state.measure.iter_mut().flatten();
             if let Some(own) = all.into_iter().find(|m| m.node == measure.node) {
-                own.add(measure);
+                own.add(number, measure);
             }
         }
     }
@@ -154,10 +227,15 @@ impl Counted {
 
 /// How many helpers a statement may start now, of as many as its plan asks for.
 pub fn available(planned: u16, run: &Run<'_, '_>) -> Helpers {
-    let settings = run.cx.settings;
+    available_to(usize::from(planned), run.cx)
+}
+
+/// How many helpers a command may start now, of as many as it would like.
+pub fn available_to(planned: usize, cx: &ExecContext<'_>) -> Helpers {
+    let settings = cx.settings;
     // A serializable transaction notes what it reads in one place.
-    let may = run.cx.tx.isolation() != Isolation::Serializable;
-    let planned = if may { usize::from(planned) } else { 0 };
+    let may = cx.tx.isolation() != Isolation::Serializable;
+    let planned = if may { planned } else { 0 };
     let wanted = match settings.str(setting::FORCE_PARALLEL_MODE) {
         "off" => sched::helpers::available(planned),
         _ => planned,
@@ -228,33 +306,5 @@ impl SessionHooks for NoSession {
 
     fn password(&mut self, _role: &str, _password: &str) -> Result<Option<String>> {
         Err(Error::internal("a password in a parallel worker"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_page_is_in_one_piece() {
-        let own = Pieces::new();
-        let other = own.for_helper();
-        let mut seen = Vec::new();
-        loop {
-            let taken = own.take(|| Ok(100)).unwrap().into_iter();
-            let taken: Vec<u32> = taken.chain(other.take(|| Ok(7)).unwrap()).flatten().collect();
-            if taken.is_empty() {
-                break;
-            }
-            seen.extend(taken);
-        }
-        assert_eq!(seen, (0..100).collect::<Vec<u32>>());
-        own.rewind();
-        own.stop(true);
-        assert_eq!(own.take(|| Ok(100)).unwrap(), None);
-        assert_eq!(other.take(|| Ok(10)).unwrap(), Some(0..10));
-        other.close();
-        own.stop(false);
-        assert_eq!(own.take(|| Ok(10)).unwrap(), None);
     }
 }
