@@ -20,8 +20,8 @@ use base::{AccessMethod, RelId, Result, TupleId};
 use storage::Storage;
 use txn::{Transaction, TxnManager};
 
-use crate::btree::{BTree, Inserted, KeyRange, Rewritten, Unique};
 use crate::btree::node::{self, Entry};
+use crate::btree::{BTree, Inserted, KeyRange, Rewritten, Unique};
 use crate::index::{Found, IndexMethod, NextEntry, Report, Search, wrong_search};
 
 /// Pages of a range by default.

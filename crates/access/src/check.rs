@@ -14,8 +14,8 @@ use base::{Result, TupleId, Xid};
 use storage::{PAGE_SIZE, Page};
 use txn::{TxnManager, XidStatus};
 
-use crate::heap::{Heap, visible};
 use crate::heap::page::{self, IN_CHAIN, Line, NEXT_IN_CHAIN};
+use crate::heap::{Heap, visible};
 use crate::index::AnyIndex;
 
 /// Stops listing findings after so many.

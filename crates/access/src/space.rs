@@ -20,8 +20,8 @@
 //! rows once the page has been evicted. That holds until the page is in memory: a page that was taken out
 //! of its range and has yet to arrive there is in no list either.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 
 use sched::SpinLock;
 

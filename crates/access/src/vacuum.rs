@@ -16,13 +16,13 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use base::{Fork, Result, TupleId, WaitEvent};
 use base::usage::Use;
+use base::{Fork, Result, TupleId, WaitEvent};
 use sched::observe::progress::{Count, Progress};
 use txn::TxnManager;
 
-use crate::heap::{Heap, bridge, page};
 use crate::heap::prune::{self, Pruned, Scope, VisibilityHorizon};
+use crate::heap::{Heap, bridge, page};
 use crate::index::AnyIndex;
 use crate::visibility_map::is_all_visible;
 

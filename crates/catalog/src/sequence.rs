@@ -6,7 +6,7 @@
 //! While the server runs the true value is in memory, and the page is *ahead* of it: a record in the
 //! log covers the next [`AHEAD`] values at once, so most calls of `nextval` touch neither page nor
 //! log. A crash skips what was covered but not used, as in PostgreSQL; a clean shutdown writes the
-//! true values ([`Sequences::settle`]).
+//! true values ([`Sequences::flush`]).
 //!
 //! A value may leave the server only when the record that covers it is durable: every [`Taken`] says
 //! its place in the log.
@@ -188,7 +188,7 @@ impl Sequences {
     ///
     /// # Errors
     /// I/O.
-    pub fn settle(&self) -> Result<()> {
+    pub fn flush(&self) -> Result<()> {
         for shard in &self.shards {
             let all: Vec<(u32, Arc<Counter>)> =
                 shard.lock().iter().map(|(rel, counter)| (*rel, counter.clone())).collect();

@@ -74,7 +74,7 @@ pub struct Account {
     uses: [AtomicI64; Use::ALL.len()],
     current: AtomicU8,
     /// The part of `used` that is in the server's sum.
-    settled: AtomicI64,
+    published: AtomicI64,
     /// Most that the session may hold; 0: no limit of its own.
     limit: AtomicI64,
     /// The allocator has the limits looked at when this much is held.
@@ -89,7 +89,7 @@ pub struct Account {
 
 /// A resting task may differ by so much from what the server's sum knows of it: a shared counter
 /// that every statement changed would be contended.
-const UNSETTLED_MAX: i64 = 64 << 10;
+const UNPUBLISHED_MAX: i64 = 64 << 10;
 
 /// A task whose memory grows looks at the limits each time it has grown by so much.
 const STEP_BYTES: i64 = 1 << 20;
@@ -131,7 +131,7 @@ impl Account {
             peak: AtomicI64::new(0),
             uses: [const { AtomicI64::new(0) }; Use::ALL.len()],
             current: AtomicU8::new(0),
-            settled: AtomicI64::new(0),
+            published: AtomicI64::new(0),
             limit: AtomicI64::new(0),
             watch: AtomicI64::new(STEP_BYTES),
             told: AtomicBool::new(false),
@@ -200,17 +200,17 @@ impl Account {
     pub fn rest(&self) {
         self.active.store(false, Ordering::Relaxed);
         let used = self.used.load(Ordering::Relaxed);
-        if (used - self.settled.load(Ordering::Relaxed)).abs() > UNSETTLED_MAX {
-            self.settle();
+        if (used - self.published.load(Ordering::Relaxed)).abs() > UNPUBLISHED_MAX {
+            self.publish();
         }
     }
 
     /// Brings the server's sum up to date.
-    fn settle(&self) -> i64 {
+    fn publish(&self) -> i64 {
         let used = self.used.load(Ordering::Relaxed);
-        let change = used - self.settled.load(Ordering::Relaxed);
+        let change = used - self.published.load(Ordering::Relaxed);
         if change != 0 {
-            self.settled.store(used, Ordering::Relaxed);
+            self.published.store(used, Ordering::Relaxed);
             SERVER.fetch_add(change, Ordering::Relaxed);
             if used > self.peak.load(Ordering::Relaxed) {
                 self.peak.store(used, Ordering::Relaxed);
@@ -229,7 +229,7 @@ impl Account {
 
     /// `53200` when the session or the server would hold too much with so many bytes more.
     fn check_with(&self, pid: i32, more: i64) -> Result<()> {
-        let used = self.settle();
+        let used = self.publish();
         self.watch_from(used);
         let limit = self.limit.load(Ordering::Relaxed);
         if limit > 0 && used + more > limit {
@@ -303,7 +303,7 @@ impl Account {
 
 impl Drop for Account {
     fn drop(&mut self) {
-        SERVER.fetch_sub(*self.settled.get_mut(), Ordering::Relaxed);
+        SERVER.fetch_sub(*self.published.get_mut(), Ordering::Relaxed);
     }
 }
 
@@ -563,7 +563,7 @@ mod tests {
     fn what_has_ended_is_no_longer_in_the_sum() {
         let account = Account::new();
         account.note(5 << 30);
-        account.settle();
+        account.publish();
         assert!(server_bytes() >= 5 << 30);
         drop(account);
         assert!(server_bytes() < 5 << 30);

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use base::settings::{Settings, setting};
 use base::{Error, Result, err};
+use base::settings::{Settings, setting};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use storage::Storage;
@@ -73,7 +73,7 @@ pub fn upgrade(dir: &Path) -> Result<()> {
         Storage::recover_with(dir, txn.participant(None), storage::Options::from_settings())?;
     txn.attach(&storage);
     let catalog = catalog::Catalog::open(&storage, &txn)?;
-    catalog.sequences.settle()?;
+    catalog.sequences.flush()?;
     storage.shutdown()
 }
 

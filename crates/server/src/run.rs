@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use base::settings::{publish_live, setting};
 use base::{Error, Lsn, Result, WaitEvent};
+use base::settings::{publish_live, setting};
 use catalog::Catalog;
 use exec::Engine;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -14,16 +14,13 @@ use sd_notify::NotifyState;
 use storage::Storage;
 use txn::TxnManager;
 
+use crate::{autovacuum, control, directory, http, listener, log, partition_maintenance, profiler, resize, saved_statistics, supervisor};
 use crate::client_auth::ClientAuth;
 use crate::config::{Config, Overrides};
 use crate::http::endpoint::address;
 use crate::init::{self, InitOptions};
 use crate::server::Server;
 use crate::signals::{self, Stop};
-use crate::{
-    autovacuum, control, directory, http, listener, log, partition_maintenance, profiler, resize,
-    saved_statistics, supervisor,
-};
 
 /// Serves a data directory (a missing or empty one is initialised first) until it is told to stop.
 /// Listens where the settings say, unless listening sockets were inherited. `accept_loss_from`: where the log is
@@ -215,7 +212,7 @@ fn until_stopped(server: &Arc<Server>) -> Result<()> {
     server.http.stop();
     server.workers.shutdown();
     saved_statistics::save(server);
-    server.engine.catalog.sequences.settle()?;
+    server.engine.catalog.sequences.flush()?;
     server.engine.storage.shutdown()?;
     log::info("the database system is shut down");
     Ok(())

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use base::settings::{live_int, setting};
 use base::{Result, WaitEvent};
+use base::settings::{live_int, setting};
 use sched::Mutex;
 
 use crate::Participant;
@@ -16,8 +16,8 @@ use crate::control::Control;
 use crate::files::Files;
 use crate::options::Options;
 use crate::stats::Counters;
-use crate::wal::segment::Segments;
 use crate::wal::{Log, stopping};
+use crate::wal::segment::Segments;
 
 /// Everything but the threads' handles.
 pub(crate) struct Core {
@@ -82,7 +82,7 @@ impl Core {
         changed.files = files.listed;
         changed.durable = self.log.flushed().max(changed.redo);
         changed.write(&self.dir, self.options.fsync())?;
-        self.files.settle_manifest(&files);
+        self.files.note_in_manifest(&files);
         *control = changed;
         Ok(())
     }

@@ -276,8 +276,8 @@ impl Files {
     }
 
     /// A control file counts what was written.
-    pub(crate) fn settle_manifest(&self, written: &Written) {
-        self.manifest.lock().settle(written);
+    pub(crate) fn note_in_manifest(&self, written: &Written) {
+        self.manifest.lock().note_written(written);
     }
 
     /// An open file of the fork.

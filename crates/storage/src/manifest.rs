@@ -235,7 +235,7 @@ impl Manifest {
     }
 
     /// A control file counts what was written.
-    pub(crate) fn settle(&mut self, written: &Written) {
+    pub(crate) fn note_written(&mut self, written: &Written) {
         self.pending.drain(..written.taken);
         let before = std::mem::replace(&mut self.counted, written.listed);
         if before.generation != 0 && before.generation != written.listed.generation {
@@ -267,7 +267,7 @@ mod tests {
 
     fn checkpoint(manifest: &mut Manifest) -> Listed {
         let written = manifest.write(false).unwrap();
-        manifest.settle(&written);
+        manifest.note_written(&written);
         written.listed
     }
 

@@ -249,7 +249,7 @@ impl Horizon {
 
     /// Waits until no computation is under way: those that begin later see what stands in the slots now.
     /// (One takes microseconds.)
-    pub(crate) fn settle(&self) {
+    pub(crate) fn await_computations(&self) {
         while self.running.load(Ordering::SeqCst) != 0 {
             std::thread::yield_now();
         }

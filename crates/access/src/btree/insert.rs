@@ -6,14 +6,14 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use base::{Result, TupleId, Xid, err};
 use base::faults::{self, Fault};
+use base::{Result, TupleId, Xid, err};
 use storage::{Page, WriteGuard};
 use txn::{LockWait, Transaction};
 
-use super::{BTree, Inserted, Rival, Unique};
 use super::node::{self, LOWEST, MAX_KEY, Node, Probe, Tid};
 use super::search::{MAX_LEVELS, Path};
+use super::{BTree, Inserted, Rival, Unique};
 
 /// How an attempt ended.
 pub(super) enum Attempt {

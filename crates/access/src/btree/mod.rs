@@ -34,7 +34,6 @@ use crate::registry::{self, RelState};
 pub use cursor::{Cursor, Entries};
 pub(crate) use rewrite::{Rewritten, nobody};
 
-
 /// One index.
 #[derive(Clone)]
 pub struct BTree {

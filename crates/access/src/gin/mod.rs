@@ -30,8 +30,8 @@ use base::{AccessMethod, RelId, Result, TupleId, err};
 use storage::Storage;
 use txn::{Transaction, TxnManager};
 
-use crate::btree::{BTree, Inserted, Rewritten, TreeState, Unique, nobody};
 use crate::btree::node::{self, Entry};
+use crate::btree::{BTree, Inserted, Rewritten, TreeState, Unique, nobody};
 use crate::index::{Found, IndexMethod, NextEntry, Report, Search, wrong_search};
 
 pub use base::ternary::{Mode, Ternary};

@@ -4,13 +4,13 @@
 
 use std::fmt;
 
-use base::{Result, TupleId};
 use base::ternary::{Check, Mode, Ternary};
+use base::{Result, TupleId};
 use txn::Transaction;
 
+use super::{Category, GinIndex, entries_of, pending, posting};
 use crate::btree::{Cursor, KeyRange};
 use crate::index::Found;
-use super::{Category, GinIndex, entries_of, pending, posting};
 
 /// Which entries one of a search's places stands for.
 #[derive(Clone, Debug)]

@@ -3,13 +3,13 @@
 
 use std::sync::atomic::Ordering;
 
-use base::{Fork, PageId, Result, TupleId};
 use base::faults::{self, Fault};
+use base::{Fork, PageId, Result, TupleId};
 use storage::{Mtr, PageRef};
 use txn::Transaction;
 
-use super::{CHUNK, GistIndex, LEAST, LEVELS_MAX, ROOT, SEARCH_PAGES};
 use super::page::{self, Cell, Head, Node, Target};
+use super::{CHUNK, GistIndex, LEAST, LEVELS_MAX, ROOT, SEARCH_PAGES};
 
 /// An inner page on the way down.
 struct Step {

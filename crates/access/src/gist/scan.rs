@@ -1,17 +1,17 @@
 //! Searches: all rows whose keys satisfy a condition, in any order or by distance.
 
-use std::fmt;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 
-use base::{Result, TupleId};
 use base::ternary::Ternary;
+use base::{Result, TupleId};
 use txn::Transaction;
 
-use crate::index::Found;
-use super::{GistIndex, ROOT};
 use super::page::{Node, Target};
+use super::{GistIndex, ROOT};
+use crate::index::Found;
 
 /// Whether a row with this key (leaf) satisfies a condition, or one below it (inner page) can.
 pub type KeyCheck = Arc<dyn Fn(&[u8], bool) -> Result<Ternary> + Send + Sync>;

@@ -36,7 +36,7 @@ impl Heap {
         if crowded {
             self.prune_if_useful(tx, pinned, root.offset);
         }
-        view.settle()?;
+        view.record_conflicts()?;
         Ok(found)
     }
 

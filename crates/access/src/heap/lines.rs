@@ -3,9 +3,8 @@
 use base::{Result, TupleId};
 use txn::{Snapshot, Transaction};
 
-use super::page;
 use super::visible::{View, is_root};
-use super::{Heap, wants_pruning};
+use super::{Heap, page, wants_pruning};
 
 impl Heap {
     /// Calls `f(tid, root, row bytes)` for each row of the page that the snapshot sees, of those whose
@@ -42,6 +41,6 @@ impl Heap {
         if crowded {
             self.prune_if_useful(tx, pinned, 0);
         }
-        view.settle()
+        view.record_conflicts()
     }
 }

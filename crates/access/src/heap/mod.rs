@@ -41,7 +41,6 @@ use crate::registry::{self, RelState};
 
 pub use scan::{HeapScan, Keep, RowBatch};
 
-
 /// A reader that passed this many versions of one row looks whether pruning helps.
 const LONG_CHAIN: usize = 12;
 /// A reader prunes a page with less free space than this.
@@ -185,7 +184,7 @@ impl Heap {
         if look {
             self.prune_if_useful(tx, pinned, root.offset);
         }
-        view.settle()?;
+        view.record_conflicts()?;
         Ok(found)
     }
 

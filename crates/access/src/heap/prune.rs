@@ -32,7 +32,10 @@ use base::{Csn, Xid};
 use storage::{Mtr, PAGE_SIZE, Page, PageRef};
 use txn::{LiveSnapshots, TxnManager, XidStatus};
 
-use super::page::{self, FOLLOWS, FREE_LINES, HEADER, IN_CHAIN, KEYS, LOCK_ONLY, Line, NEXT_IN_CHAIN, PRUNABLE, STUB, XMAX_ABORTED, XMIN_ABORTED, XMIN_COMMITTED};
+use super::page::{
+    self, FOLLOWS, FREE_LINES, HEADER, IN_CHAIN, KEYS, LOCK_ONLY, Line, NEXT_IN_CHAIN, PRUNABLE,
+    STUB, XMAX_ABORTED, XMIN_ABORTED, XMIN_COMMITTED,
+};
 
 /// Whether the version at `to` continues the chain of the one at `from`.
 fn follows(page: &Page, from: usize, to: usize) -> bool {

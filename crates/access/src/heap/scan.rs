@@ -6,9 +6,9 @@ use base::{Result, TupleId};
 use storage::ReadGuard;
 use txn::{Snapshot, Transaction};
 
-use super::{Heap, wants_pruning};
 use super::page::{self, Line};
 use super::visible::{Seen, View, is_plain};
+use super::{Heap, wants_pruning};
 
 /// A scan in progress: pins one page at a time, none between calls.
 pub struct HeapScan {
@@ -150,7 +150,7 @@ impl HeapScan {
         if crowded {
             self.heap.prune_if_useful(tx, pinned, 0);
         }
-        view.settle()?;
+        view.record_conflicts()?;
         Ok(result)
     }
 }

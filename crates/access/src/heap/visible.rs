@@ -98,12 +98,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Settles what the reads mean for a serializable transaction. Without the latch.
+    /// Records the conflicts that the reads mean for a serializable transaction. Without the latch.
     ///
     /// # Errors
     /// `40001`.
     #[inline]
-    pub fn settle(self) -> Result<()> {
+    pub fn record_conflicts(self) -> Result<()> {
         match self.met {
             None => Ok(()),
             Some(met) => met.into_iter().try_for_each(|xid| self.tx.record_rw_conflict(xid)),

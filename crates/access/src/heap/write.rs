@@ -27,14 +27,17 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use base::{Result, TupleId, Xid, err};
 use base::faults::{self, Fault};
+use base::{Result, TupleId, Xid, err};
 use storage::{Mtr, Page, PageRef, WriteGuard};
 use txn::{LockMode, LockTag, LockWait, RowLockMode, Snapshot, Transaction, TxnManager, XidStatus};
 
-use super::{Heap, HeapTuple, LockResult, RowWait, WriteResult, copy_version, insert};
-use super::page::{self, End, FOLLOWS, HAS_NEXT, IN_CHAIN, KEYS, LOCK_ONLY, Line, MOVED, NEXT_IN_CHAIN, PRUNABLE, XMAX_ABORTED, XMAX_COMMITTED};
+use super::page::{
+    self, End, FOLLOWS, HAS_NEXT, IN_CHAIN, KEYS, LOCK_ONLY, Line, MOVED, NEXT_IN_CHAIN, PRUNABLE,
+    XMAX_ABORTED, XMAX_COMMITTED,
+};
 use super::prune::{self, Scope, VisibilityHorizon};
+use super::{Heap, HeapTuple, LockResult, RowWait, WriteResult, copy_version, insert};
 
 /// More often no walk along a row's versions begins.
 const STARTS_MAX: u32 = 100_000;
@@ -136,7 +139,7 @@ impl Heap {
         let mut queue = Queue { tx, tag: None };
         loop {
             let claim = self.claim(tx, tid, root, mode, wait, &mut queue, "delete")?;
-            let claimed = match self.settle(claim, &mut queue, &change)? {
+            let claimed = match self.resolve_claim(claim, &mut queue, &change)? {
                 Ok(claimed) => claimed,
                 Err(result) => return Ok(result),
             };
@@ -248,7 +251,7 @@ impl Heap {
         let change = Change { tx, xid: tx.xid()?, mode, data: &[], in_chain: false };
         let mut queue = Queue { tx, tag: None };
         let claim = self.claim(tx, tid, root, mode, wait, &mut queue, "delete")?;
-        let claimed = match self.settle(claim, &mut queue, &change)? {
+        let claimed = match self.resolve_claim(claim, &mut queue, &change)? {
             Ok(claimed) => claimed,
             Err(result) => return Ok(result),
         };
@@ -345,7 +348,7 @@ impl Heap {
     }
 
     /// Sorts out what needs no change: gone, own, or a newer version that is locked and handed back.
-    fn settle(
+    fn resolve_claim(
         &self,
         claim: Claim,
         queue: &mut Queue<'_>,

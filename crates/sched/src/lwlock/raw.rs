@@ -28,7 +28,7 @@
 //! # No wake-up is lost
 //! Invariant, whenever QLOCK is free: QUEUED and not WOKEN implies that the lock's state does not
 //! admit the head, or that the one who made it admissible is on its way to take QLOCK. Every change
-//! of the queue ends in `RawLwLock::settle`, whose one compare-and-swap frees QLOCK only in a
+//! of the queue ends in `RawLwLock::release_queue_lock`, whose one compare-and-swap frees QLOCK only in a
 //! state that keeps the invariant, and serves the head otherwise. A release that makes the lock
 //! available sees QUEUED and WOKEN in the same atomic operation. With WOKEN, the woken waiter will
 //! take QLOCK: it takes the lock, or finds it taken and clears WOKEN in the same operation.
@@ -59,13 +59,10 @@ use std::ptr;
 
 use base::WaitEvent;
 
-use super::tranche::{MOST_SPINS, Tranche};
 use crate::clock::now_ns;
 use crate::observe::{WaitObject, Waiting};
-use crate::seam::{
-    AtomicBool, AtomicU64, Backoff, Cell, Me, Ordering, TaskRef, assert_may_wait, current,
-    park_uninterruptible,
-};
+use crate::seam::{AtomicBool, AtomicU64, Backoff, Cell, Me, Ordering, TaskRef, assert_may_wait, current, park_uninterruptible};
+use super::tranche::{MOST_SPINS, Tranche};
 
 const SHARED_ONE: u64 = 1;
 const SHARED_MASK: u64 = (1 << 28) - 1;
@@ -333,7 +330,7 @@ impl RawLwLock {
         // SAFETY: QLOCK is held, and this function does not return before the waiter has left the
         // queue (parking does not unwind).
         unsafe { self.enqueue(&waiter) };
-        self.settle(0);
+        self.release_queue_lock(0);
         let began = now_ns();
         self.await_turn(&waiter, me, waiting);
         counters.waited(now_ns() - began);
@@ -393,13 +390,13 @@ impl RawLwLock {
                 Ok(_) => {
                     // SAFETY: QLOCK is held; the woken waiter is the head.
                     unsafe { self.dequeue_head() };
-                    self.settle(0);
+                    self.release_queue_lock(0);
                     return true;
                 }
                 Err(now) => word = now,
             }
         }
-        self.settle(WOKEN);
+        self.release_queue_lock(WOKEN);
         false
     }
 
@@ -407,7 +404,7 @@ impl RawLwLock {
     #[cold]
     fn serve(&self) {
         self.lock_queue();
-        self.settle(0);
+        self.release_queue_lock(0);
     }
 
     fn lock_queue(&self) {
@@ -477,7 +474,7 @@ impl RawLwLock {
 
     /// Frees QLOCK (and clears `clear`) in a state that keeps the invariant: serves the head if
     /// the lock admits it and no woken head is about to look for itself.
-    fn settle(&self, clear: u64) {
+    fn release_queue_lock(&self, clear: u64) {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             let then = word & !clear;
@@ -527,7 +524,7 @@ impl RawLwLock {
             }
             (*last).next.set(ptr::null());
             // Now the head, if any, is exclusive and can't be served: this only frees QLOCK.
-            self.settle(0);
+            self.release_queue_lock(0);
             wake_granted(first);
         }
     }

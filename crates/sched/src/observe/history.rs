@@ -9,9 +9,9 @@ use std::sync::OnceLock;
 
 use base::settings::{live_int, setting};
 
-use super::kept::PackedWait;
-use super::{WaitRecord, is_idle, pending};
 use crate::spin::{SpinLock, SpinLockGuard};
+use super::{WaitRecord, is_idle, pending};
+use super::kept::PackedWait;
 
 /// Records copied under one hold of a ring's lock.
 const CHUNK: usize = 32;
@@ -121,7 +121,7 @@ pub fn history_since(cursor: &mut HistoryCursor, idle: bool) -> Vec<WaitRecord> 
     if live_int(setting::PG_WAIT_SAMPLING_HISTORY_SIZE) == 0 {
         return Vec::new(); // what a ring still has goes with its next record
     }
-    pending::settle();
+    pending::drain();
     let rings = rings();
     let fresh = cursor.next.is_empty();
     cursor.next.resize(rings.len(), [0; 2]);

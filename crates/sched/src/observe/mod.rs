@@ -53,7 +53,7 @@ pub(crate) use kept::PackedWait;
 pub(crate) use meter::Meter;
 pub use meter::{Metered, add_metered, meter, metered};
 pub use object::{WaitObject, Waiting};
-pub use pending::settle_waits;
+pub use pending::drain_waits;
 pub use profile::{
     CLASSES, ProfileKey, ProfileRow, WaitSums, finished_by_event, profile, reset_profile,
     sums_by_event,

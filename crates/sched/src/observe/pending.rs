@@ -2,20 +2,20 @@
 //!
 //! A wait is put down in plain stores to memory that only its thread writes: no lock, and always the same
 //! few cache lines. When there are [`ROOM`] of them they are added to history and profile, with code and locks
-//! that are touched once for all. Whoever reads either has every thread's added before ([`settle`]), so nobody
+//! that are touched once for all. Whoever reads either has every thread's added before ([`drain`]), so nobody
 //! finds a wait later than it ended. A background thread that others wait for chooses the moment itself
-//! ([`settle_waits`]).
+//! ([`drain_waits`]).
 //!
 //! The thread alone puts, and who holds `taking` takes, in the order in which they were put.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::local::local;
+use crate::spin::SpinLock;
+use super::{history, profile};
 use super::kept::PackedWait;
 use super::thread::{every, own};
 use super::under_way::since_reset;
-use super::{history, profile};
-use crate::local::local;
-use crate::spin::SpinLock;
 
 /// More are not kept.
 const ROOM: usize = 32;
@@ -55,7 +55,7 @@ impl Pending {
 
     /// Adds all to the history (a ring of it) and the profile.
     #[cold]
-    pub fn settle(&self, ring: usize) {
+    pub fn drain(&self, ring: usize) {
         let _taking = self.taking.lock();
         let (taken, put) = (self.taken.load(Ordering::Relaxed), self.put.load(Ordering::Acquire));
         if taken == put {
@@ -105,22 +105,22 @@ fn gather(
 pub(super) fn put(kept: PackedWait) {
     let own = own(local());
     if own.pending.put(kept) {
-        own.settle();
+        own.drain();
     }
 }
 
 /// Adds all threads' finished waits to history and profile.
-pub(super) fn settle() {
-    every().iter().for_each(|thread| thread.settle());
+pub(super) fn drain() {
+    every().iter().for_each(|thread| thread.drain());
 }
 
 /// Adds the calling thread's finished waits to history and profile if there are many already: for a thread
 /// that others wait for at most other times.
-pub fn settle_waits() {
+pub fn drain_waits() {
     let own = own(local());
     let [put, taken] = [&own.pending.put, &own.pending.taken].map(|n| n.load(Ordering::Relaxed));
     if put - taken >= ROOM as u64 / 2 {
-        own.settle();
+        own.drain();
     }
 }
 
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn many_at_a_time_come_in_order_whoever_takes_them() {
         let readers: Vec<_> =
-            (0..2).map(|_| std::thread::spawn(|| (0..2000).for_each(|_| settle()))).collect();
+            (0..2).map(|_| std::thread::spawn(|| (0..2000).for_each(|_| drain()))).collect();
         let task = crate::Task::new("test");
         task.set_pid(-78);
         let id = task.id();

@@ -347,7 +347,7 @@ pub fn profile() -> Vec<ProfileRow> {
 }
 
 fn finished_rows(sessions: &[TaskRef]) -> Vec<ProfileRow> {
-    pending::settle();
+    pending::drain();
     let by_session = live_int(setting::WAIT_PROFILE_SIZE) != 0;
     let mut idle: HashMap<ProfileKey, WaitSums> = HashMap::new();
     let mut all_idle = WaitSums::ZERO;
@@ -404,7 +404,7 @@ pub fn finished_by_event() -> Vec<WaitSums> {
 }
 
 fn finished_of(sessions: &[TaskRef]) -> Vec<WaitSums> {
-    pending::settle();
+    pending::drain();
     let mut sums = vec![WaitSums::ZERO; WAITS.len()];
     let idle = &mut sums[WaitEvent::ClientClientRead as usize];
     sessions.iter().for_each(|task| idle.merge(&task.idle_sums().read()));
@@ -419,7 +419,7 @@ fn finished_of(sessions: &[TaskRef]) -> Vec<WaitSums> {
 
 /// Forgets all sums.
 pub fn reset_profile() {
-    pending::settle();
+    pending::drain();
     under_way::reset();
     for shard in &PROFILE {
         shard.0.lock().clear();

@@ -5,10 +5,10 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::counts::Counts;
-use super::pending::Pending;
 use crate::local::{Local, local};
 use crate::spin::SpinLock;
+use super::counts::Counts;
+use super::pending::Pending;
 
 /// One thread's.
 #[repr(align(128))]
@@ -37,7 +37,7 @@ struct Own(Cell<Option<&'static OfThread>>);
 impl Drop for Own {
     fn drop(&mut self) {
         if let Some(own) = self.0.take() {
-            own.settle();
+            own.drain();
             local().own.set(std::ptr::null());
             ALL.lock().free.push(own);
         }
@@ -46,8 +46,8 @@ impl Drop for Own {
 
 impl OfThread {
     /// Adds its finished waits to history and profile.
-    pub fn settle(&self) {
-        self.pending.settle(self.ring.load(Ordering::Relaxed));
+    pub fn drain(&self) {
+        self.pending.drain(self.ring.load(Ordering::Relaxed));
     }
 }
 

@@ -112,7 +112,7 @@ impl Account {
     }
 
     /// The transaction has ended.
-    pub fn settle(&mut self, committed: bool) {
+    pub fn end_transaction(&mut self, committed: bool) {
         self.absorb_last();
         self.transaction.clear();
         let counter = &mut self.report.database;
@@ -222,7 +222,7 @@ mod tests {
         let (done, _) = account.begin_tally();
         let so_far: Vec<_> = done.iter().map(|(oid, c)| (*oid, c.inserted, c.deleted)).collect();
         assert_eq!(so_far, [(7, 7, 1)], "what was undone was done all the same");
-        account.settle(true);
+        account.end_transaction(true);
         assert!(account.begin_tally().0.is_empty());
         account.pass_on(&counters, 5, &task, 10);
         let all = counters.relations();

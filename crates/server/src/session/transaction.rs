@@ -13,18 +13,18 @@
 
 use std::time::{Duration, Instant};
 
-use base::usage::Use;
 use base::{Result, err};
+use base::usage::Use;
 use catalog::store::CatalogMark;
 use sql::utility::TransactionModes;
-use txn::transaction::SavepointLevel;
 use txn::{Isolation, Transaction};
+use txn::transaction::SavepointLevel;
 use wire::response::TransactionStatus;
 
+use crate::server;
 use super::SessionState;
 use super::account::Pending;
 use super::settings::Mark;
-use crate::server;
 
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -360,7 +360,7 @@ impl SessionState {
             let (server, pid) = (&self.server, self.entry.pid);
             notify.committed(&server.channels, pid, lsn, &server.workers, committing);
         }
-        self.account.settle(true);
+        self.account.end_transaction(true);
         let out = self.out.get_mut();
         out.need_durable(tx.durability_needed());
         if (self.settings.synchronous_commit && logged) || changed {
@@ -397,7 +397,7 @@ impl SessionState {
     }
 
     fn after_abort(&mut self) {
-        self.account.settle(false);
+        self.account.end_transaction(false);
         if self.catalog_tx.has_work() || self.catalog_tx.changed() {
             self.catalog_tx.aborted();
         }

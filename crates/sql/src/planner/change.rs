@@ -7,13 +7,9 @@ use catalog::Index;
 
 use crate::expr::Expr;
 use crate::logical::{self, Change, ChangeAction, ChildTarget, Col, Rel, RelLock, TableRel};
-use crate::plan::{
-    Conflict, ConflictUpdate, LockTarget, MergeAction, MergeClause, Modify, ModifyAction,
-    ModifyChild, Node, Plan, ScanColumn,
-};
-
-use super::cols::Cols;
+use crate::plan::{Conflict, ConflictUpdate, LockTarget, MergeAction, MergeClause, Modify, ModifyAction, ModifyChild, Node, Plan, ScanColumn};
 use super::{PhysicalPlan, Planner, RequiredProperties};
+use super::cols::Cols;
 
 impl Planner<'_> {
     /// Plans a change of rows.
@@ -26,7 +22,7 @@ impl Planner<'_> {
         let mut places = Vec::new();
         let (action, estimate) = match action {
             ChangeAction::Insert { mut input, conflict } => {
-                self.settle(&mut input.rel)?;
+                self.prepare_rows(&mut input.rel)?;
                 let need: Cols = input.cols.iter().copied().collect();
                 let phys = self.rel(input.rel, &need, &RequiredProperties::default())?;
                 let input = self.arrange(phys, &input.cols)?;
@@ -39,7 +35,7 @@ impl Planner<'_> {
                 (ModifyAction::Insert { input, conflict }, estimate)
             }
             ChangeAction::Update { mut rel, set, recheck } => {
-                self.settle(&mut rel)?;
+                self.prepare_rows(&mut rel)?;
                 let mut used: Vec<&Expr> = set.iter().map(|(_, e)| e).collect();
                 used.extend(&recheck);
                 used.extend(returning.iter().flatten());
@@ -55,7 +51,7 @@ impl Planner<'_> {
                 (ModifyAction::Update { input, columns, set: values, recheck }, estimate)
             }
             ChangeAction::Merge { mut rel, recheck, clauses } => {
-                self.settle(&mut rel)?;
+                self.prepare_rows(&mut rel)?;
                 let mut used: Vec<&Expr> = recheck.iter().collect();
                 clauses.iter().for_each(|c| merge_exprs(c, &mut used));
                 let (input, cols, columns) = self.change_input(rel, &table, true, &used)?;
@@ -66,7 +62,7 @@ impl Planner<'_> {
                 (ModifyAction::Merge { input, columns, recheck, clauses }, estimate)
             }
             ChangeAction::Delete { mut rel, recheck } => {
-                self.settle(&mut rel)?;
+                self.prepare_rows(&mut rel)?;
                 let mut used: Vec<&Expr> = recheck.iter().collect();
                 used.extend(returning.iter().flatten());
                 let whole = returning.is_some() || !is_forgotten(&table);

@@ -9,13 +9,12 @@ use catalog::Table;
 
 use crate::logical::{Col, Input, Rel, SYSTEM_COLUMNS, TableRel, Var};
 use crate::plan::ScanColumn;
-
 use super::Planner;
 
 impl Planner<'_> {
     /// Makes a query's rows ready for planning: WITH queries that are used once in place, and tables
     /// with their children.
-    pub fn settle(&mut self, rel: &mut Rel) -> Result<()> {
+    pub fn prepare_rows(&mut self, rel: &mut Rel) -> Result<()> {
         self.inline_ctes(rel)?;
         self.expand_children(rel)
     }

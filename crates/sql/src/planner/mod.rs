@@ -13,13 +13,15 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use base::{Result, err};
+use cols::Cols;
+use order::By;
 use types::Datum;
 
+use crate::walk;
 use crate::expr::{Expr, SubqueryExpr, SubqueryKind};
 use crate::logical::{Col, Cte, Input, Query, Rel, Var};
 use crate::plan::{Estimate, Node, Plan, Scan, ScanColumn};
 use crate::prepare::PrepareContext;
-use crate::walk;
 
 pub(crate) mod barrier;
 pub(crate) mod bitmap;
@@ -49,8 +51,6 @@ pub(crate) mod sort;
 pub(crate) mod window;
 pub(crate) mod with;
 
-use cols::Cols;
-use order::By;
 
 /// One key of an order: what, DESC, NULLS FIRST.
 pub(crate) type OrderKey = (By, bool, bool);
@@ -167,14 +167,14 @@ impl<'a> Planner<'a> {
         let mut subqueries = std::mem::take(&mut self.subqueries);
         for query in &mut subqueries {
             // A query nested too deeply fails again, with its error, when it is planned.
-            let _ = self.settle(&mut query.rel);
+            let _ = self.prepare_rows(&mut query.rel);
         }
         self.subqueries = subqueries;
     }
 
     /// Plans a query; its output is the query's columns.
     pub fn query(&mut self, mut query: Query, required: &RequiredProperties) -> Result<Plan> {
-        self.settle(&mut query.rel)?;
+        self.prepare_rows(&mut query.rel)?;
         let need: Cols = query.cols.iter().copied().collect();
         let phys = self.rel(query.rel, &need, required)?;
         self.arrange(phys, &query.cols)

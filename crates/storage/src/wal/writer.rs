@@ -283,7 +283,7 @@ impl Writer {
         self.log.flushed.store(self.flushed, Ordering::Release);
         self.pop_covered();
         self.covered.drain(..).for_each(|t| t.unpark());
-        sched::observe::settle_waits();
+        sched::observe::drain_waits();
     }
 
     /// Waits for more committers: while the workers have more than enough to do anyway, and, with
@@ -367,7 +367,7 @@ impl Writer {
     }
 
     fn sleep(&mut self, until: Option<Instant>) {
-        sched::observe::settle_waits();
+        sched::observe::drain_waits();
         self.log.writer.store(SLEEPS, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         let due = match self.due() {

@@ -362,7 +362,7 @@ impl Graph {
         }
         node.read_only |= !node.xact.wrote();
         let wrote = node.xact.wrote();
-        self.settle_read_only(me, wrote.then_some(earliest), &mut work);
+        self.tell_read_only(me, wrote.then_some(earliest), &mut work);
         self.leave(me);
         self.finished.push_back(me);
         self.clear(&mut work);
@@ -378,7 +378,7 @@ impl Graph {
         if !self.nodes.contains_key(&me) {
             return work;
         }
-        self.settle_read_only(me, None, &mut work);
+        self.tell_read_only(me, None, &mut work);
         self.leave(me);
         work.release.extend(self.take(me));
         self.clear(&mut work);
@@ -394,7 +394,7 @@ impl Graph {
 
     /// Tells the read-only transactions that depended on `me` what became of it: `earliest` is its
     /// first conflict out to an earlier commit, if it committed writes.
-    fn settle_read_only(&mut self, me: u64, earliest: Option<u64>, work: &mut Work) {
+    fn tell_read_only(&mut self, me: u64, earliest: Option<u64>, work: &mut Work) {
         let node = self.node(me);
         let declared = node.declared_read_only;
         let others = std::mem::take(&mut node.unsafe_with);
