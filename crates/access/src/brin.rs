@@ -1,16 +1,16 @@
 //! BRIN: a summary of the rows of each range of pages. A search asks the summaries and gives whole pages.
 //!
 //! ```text
-//!  one B-tree, by range:  | range's number (4 bytes, big-endian) | summary |
+//!  one B-tree, by range:  | range's number (4 bytes, big-endian) | state | summary |
 //! ```
 //!
 //! * Summaries lie in a B-tree of their own, whose splits, crashes and checks are the B-tree's. What a summary says is
 //!   known to [`SummaryOps`] only.
 //! * A range without a summary may hold anything: so are those behind the last one that was summarized. An
 //!   insert widens the summary of its range, or leaves the range without one.
-//! * A range is summarized beside writers: an empty summary comes first, which they widen from then on; then
-//!   all versions of its pages are read, those of transactions that still run, too, and what they make of a
-//!   summary is united with the one that stands.
+//! * A range is summarized beside writers: an empty summary *in the making* comes first, which they widen from then
+//!   on, and which searches take for none; then all versions of its pages are read, those of transactions that
+//!   still run, too, and widen it; then it counts. What a crash leaves in the making is begun again.
 //! * Vacuum takes nothing out: a summary that is too wide costs time only, and `brin_desummarize_range` is there.
 
 use std::fmt;
@@ -27,9 +27,14 @@ use crate::index::{Found, IndexMethod, NextEntry, Report, Search, wrong_search};
 /// Pages of a range by default.
 pub const PAGES_PER_RANGE: u32 = 128;
 /// The longest summary.
-pub const SUMMARY_MAX: usize = node::MAX_KEY - RANGE;
+pub const SUMMARY_MAX: usize = node::MAX_KEY - RANGE - 1;
 /// Bytes of a range's number.
 const RANGE: usize = 4;
+
+/// State of a summary: it counts.
+const READY: u8 = 0;
+/// State of a summary: not all rows are in it.
+const IN_THE_MAKING: u8 = 1;
 
 /// The maker of summaries, which are bytes to the index.
 pub trait SummaryOps: Send + Sync {
@@ -88,10 +93,11 @@ fn separator<'a>(_: Entry<'_>, right: Entry<'a>) -> (&'a [u8], node::Tid) {
     (&right.key[..RANGE.min(right.key.len())], node::LOWEST)
 }
 
-/// A range's number and summary.
-fn read(key: &[u8]) -> Option<(u32, &[u8])> {
-    let (range, summary) = key.split_first_chunk::<RANGE>()?;
-    Some((u32::from_be_bytes(*range), summary))
+/// A range's number, its summary's state, and the summary.
+fn read(key: &[u8]) -> Option<(u32, u8, &[u8])> {
+    let (range, rest) = key.split_first_chunk::<RANGE>()?;
+    let (state, summary) = rest.split_first()?;
+    Some((u32::from_be_bytes(*range), *state, summary))
 }
 
 impl BrinIndex {
@@ -150,12 +156,12 @@ impl BrinIndex {
                     }
                 };
                 if let Some((range, summary)) = finished {
-                    put_entry(key, range, &summary)?;
+                    put_entry(key, (range, READY), &summary)?;
                     return Ok(Some(crate::btree::nobody()));
                 }
             }
             let Some((range, summary)) = current.take() else { return Ok(None) };
-            put_entry(key, range, &summary)?;
+            put_entry(key, (range, READY), &summary)?;
             Ok(Some(crate::btree::nobody()))
         })?;
         Ok(())
@@ -167,17 +173,17 @@ impl BrinIndex {
         manager: &TxnManager,
         range: u32,
         before_write: &dyn Fn(u32) -> Result<()>,
-        to: &mut dyn FnMut(Option<&[u8]>) -> Result<Option<Change>>,
+        to: &mut dyn FnMut(Option<(u8, &[u8])>) -> Result<Option<Change>>,
     ) -> Result<()> {
         let place = place(range);
         self.tree.rewrite(manager, &place, before_write, &mut |around| {
             let known = around.behind.filter(|key| key.starts_with(&place));
-            let summary = known.and_then(read).map(|(_, summary)| summary);
+            let summary = known.and_then(read).map(|(_, state, summary)| (state, summary));
             let Some(change) = to(summary)? else { return Ok(None) };
             let mut keys = Vec::new();
-            if let Change::To(summary) = change {
+            if let Change::To(state, summary) = change {
                 let mut key = Vec::new();
-                put_entry(&mut key, range, &summary)?;
+                put_entry(&mut key, (range, state), &summary)?;
                 keys.push(key);
             }
             Ok(Some(Rewritten { before: false, behind: known.is_some(), keys }))
@@ -191,7 +197,7 @@ impl BrinIndex {
     pub fn summary(&self, range: u32) -> Result<Option<Vec<u8>>> {
         let mut found = None;
         self.tree.read_range(&KeyRange::prefix(&place(range)), &mut |key| {
-            found = read(key).map(|(_, summary)| summary.to_vec());
+            found = read(key).map(|(_, _, summary)| summary.to_vec());
             false
         })?;
         Ok(found)
@@ -204,11 +210,28 @@ impl BrinIndex {
     pub fn begin_summary(&self, manager: &TxnManager, range: u32) -> Result<bool> {
         let empty = self.ops()?.empty();
         let mut begun = false;
-        self.change(manager, range, &|_| Ok(()), &mut |known| {
-            begun = known.is_none();
-            Ok(begun.then(|| Change::To(empty.clone())))
+        self.change(manager, range, &|_| Ok(()), &mut |known| match known {
+            Some((state, _)) => {
+                // Somebody makes it, or a crash left it: to make it again hurts nobody.
+                begun = state == IN_THE_MAKING;
+                Ok(None)
+            }
+            None => {
+                begun = true;
+                Ok(Some(Change::To(IN_THE_MAKING, empty.clone())))
+            }
         })?;
         Ok(begun)
+    }
+
+    /// All rows of a range are in its summary now.
+    ///
+    /// # Errors
+    /// I/O, interrupts.
+    pub fn finish_summary(&self, manager: &TxnManager, range: u32) -> Result<()> {
+        self.change(manager, range, &|_| Ok(()), &mut |known| {
+            Ok(known.map(|(_, summary)| Change::To(READY, summary.to_vec())))
+        })
     }
 
     /// Adds a row, by its key, to a range's summary, if it has one.
@@ -223,7 +246,9 @@ impl BrinIndex {
             _ => return Ok(()),
         }
         self.change(manager, range, &|_| Ok(()), &mut |known| match known {
-            Some(summary) => Ok(ops.add(summary, key)?.map(Change::To)),
+            Some((state, summary)) => {
+                Ok(ops.add(summary, key)?.map(|wider| Change::To(state, wider)))
+            }
             None => Ok(None),
         })
     }
@@ -243,11 +268,11 @@ impl BrinIndex {
 }
 
 enum Change {
-    To(Vec<u8>),
+    To(u8, Vec<u8>),
     Away,
 }
 
-fn put_entry(out: &mut Vec<u8>, range: u32, summary: &[u8]) -> Result<()> {
+fn put_entry(out: &mut Vec<u8>, (range, state): (u32, u8), summary: &[u8]) -> Result<()> {
     if summary.len() > SUMMARY_MAX {
         return Err(base::err!(
             PROGRAM_LIMIT_EXCEEDED,
@@ -257,6 +282,7 @@ fn put_entry(out: &mut Vec<u8>, range: u32, summary: &[u8]) -> Result<()> {
     }
     out.clear();
     out.extend_from_slice(&place(range));
+    out.push(state);
     out.extend_from_slice(summary);
     Ok(())
 }
@@ -317,10 +343,10 @@ impl IndexMethod for BrinIndex {
             }
         };
         self.tree.read_range(&KeyRange::default(), &mut |key| {
-            let Some((range, summary)) = read(key) else { return true };
+            let Some((range, state, summary)) = read(key) else { return true };
             give(next..range);
             next = range + 1;
-            match (search.check)(summary) {
+            match (search.check)(summary).map(|fits| fits || state != READY) {
                 Ok(true) => give(range..next),
                 Ok(false) => {}
                 Err(error) => {
@@ -346,7 +372,7 @@ impl IndexMethod for BrinIndex {
         let mut report = Report { findings: tree.findings, entries: Vec::new() };
         let mut last = None;
         for (key, _) in &tree.entries {
-            let range = read(key).map(|(range, _)| range);
+            let range = read(key).map(|(range, ..)| range);
             if range.is_none() || range <= last {
                 report.findings.push("its ranges are out of order".to_owned());
             }

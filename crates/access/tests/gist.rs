@@ -302,8 +302,10 @@ fn summaries_widen_go_and_come_again_also_after_a_crash() {
     insert(5, 9);
     insert(6, 13);
     assert!(index.begin_summary(&db.manager, 3).expect("begin"));
-    assert!(!index.begin_summary(&db.manager, 3).expect("begin"));
+    assert!(!index.begin_summary(&db.manager, 1).expect("begin"));
     insert(100, 13);
+    assert_eq!(pages(&db, rel, 5, 6), [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18]);
+    index.finish_summary(&db.manager, 3).expect("finish");
     assert!(index.desummarize(&db.manager, 0).expect("away"));
     assert!(!index.desummarize(&db.manager, 0).expect("away"));
     commit(tx);

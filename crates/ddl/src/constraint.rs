@@ -11,7 +11,7 @@ use catalog::{
 use sql::utility::{ConstraintDef, ConstraintDefKind};
 use txn::LockMode;
 
-use super::{create_index, index_build, name, refresh};
+use super::{create_index, name, refresh};
 use exec::context::ExecContext;
 use exec::modify::key_types;
 use exec::rights;
@@ -356,7 +356,6 @@ fn exclusion(
         ..Index::default()
     };
     let index = create_index::build(cx, &table, index)?;
-    index_build::check_exclusion(cx, &table, &index)?;
     add_key_constraint(cx, table, name, &index, def, false)?;
     Ok(index.oid)
 }

@@ -90,9 +90,10 @@ fn duplicated(
 /// Fills the index's new files.
 ///
 /// # Errors
-/// `23505` when a unique key is there twice; I/O; interrupts.
+/// `23505` when a unique key is there twice, `23P01` when rows exclude each other; I/O; interrupts.
 pub fn fill(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
-    restricted(cx, table.owner, |cx| fill_as_owner(cx, table, index))
+    restricted(cx, table.owner, |cx| fill_as_owner(cx, table, index))?;
+    if index.exclude.is_empty() { Ok(()) } else { check_exclusion(cx, table, index) }
 }
 
 fn fill_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
@@ -288,7 +289,7 @@ fn fill_beside_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) 
 ///
 /// # Errors
 /// `23P01`; those of expressions and operators.
-pub fn check_exclusion(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
+fn check_exclusion(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
     restricted(cx, table.owner, |cx| {
         let computed = computed_by(cx, table, index)?;
         let shared = std::sync::Arc::new(table.clone());

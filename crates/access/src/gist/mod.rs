@@ -105,7 +105,7 @@ impl Default for GistState {
     fn default() -> GistState {
         GistState {
             last_split: AtomicI64::new(-1),
-            writing: Mutex::new(WaitEvent::LWLockRelationExtensionLatch, false),
+            writing: Mutex::new(WaitEvent::LWLockIndexTreeWriter, false),
             spare: SpinLock::new(Vec::new()),
         }
     }

@@ -82,7 +82,9 @@ fn cluster(cx: &mut ExecContext<'_>, table: Table, index: &Index, verbose: bool)
         let nulls = if c.nulls_first { "FIRST" } else { "LAST" };
         format!("{what} {way} NULLS {nulls}")
     };
-    let order: Vec<String> = index.columns.iter().map(key).collect();
+    // A tree without an order of its own: the table keeps the one that it has.
+    let keys = index.columns.iter().filter(|_| index.method.properties().ordered);
+    let order: Vec<String> = keys.map(key).collect();
     let list: Vec<String> = (1..=table.columns.len() as u16)
         .map(|n| match table.columns[usize::from(n) - 1].dropped {
             true => "NULL".to_owned(),
@@ -91,7 +93,11 @@ fn cluster(cx: &mut ExecContext<'_>, table: Table, index: &Index, verbose: bool)
         .collect();
     let list = if list.is_empty() { String::new() } else { list.join(", ") };
     let from = exec::spi::rows_of(&view, &table);
-    let select = format!("SELECT {list} FROM {from} ORDER BY {}", order.join(", "));
+    let order = match order.is_empty() {
+        true => String::new(),
+        false => format!(" ORDER BY {}", order.join(", ")),
+    };
+    let select = format!("SELECT {list} FROM {from}{order}");
     let rows = crate::rewrite(cx, table, &select, None)?;
     if let Some(before) = before {
         super::verbose::rewritten(cx, &name, before, rows, &meter);

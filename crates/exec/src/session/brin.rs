@@ -112,6 +112,7 @@ pub fn summarize(
                     brin.desummarize(&manager, range)?;
                     return Err(error);
                 }
+                brin.finish_summary(&manager, range)?;
                 count += 1;
             }
             Ok(count)
