@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 use base::{Error, err};
 use types::{TypeIo, oids};
 
-use crate::object::{Collation, Column, Id, IndexColumn, KeyCollation, Table, UserTypeKind};
 use crate::object::ids::{COLLATION_C, COLLATION_DEFAULT, PG_CATALOG, SUPERUSER};
+use crate::object::{Collation, Column, Id, IndexColumn, KeyCollation, Table, UserTypeKind};
 use crate::snapshot::Snapshot;
 use crate::system::facts::icu_locales;
 

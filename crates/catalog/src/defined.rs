@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::object::{Aggregate, Cast, Conversion, Defined, ExtendedStatistics, Extension, Id, Operator, OperatorClass, OperatorFamily, TextSearchConfig, TextSearchDictionary};
 use crate::object::ids::{self, PG_CATALOG};
+use crate::object::{
+    Aggregate, Cast, Conversion, Defined, ExtendedStatistics, Extension, Id, Operator,
+    OperatorClass, OperatorFamily, TextSearchConfig, TextSearchDictionary,
+};
 use crate::snapshot::Snapshot;
 use crate::system::facts;
 

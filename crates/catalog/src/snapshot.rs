@@ -7,7 +7,11 @@ use base::{Error, Result, err};
 use imbl::{HashMap, OrdMap, OrdSet};
 
 use crate::defined_map::DefinedMap;
-use crate::object::{Acl, AclKind, Collation, Comment, Database, DefaultAcl, Defined, EventTrigger, Function, Id, Index, Object, Role, Schema, Sequence, SessionDefaults, Table, TableStats, UserType, UserTypeKind, ids};
+use crate::object::{
+    Acl, AclKind, Collation, Comment, Database, DefaultAcl, Defined, EventTrigger, Function, Id,
+    Index, Object, Role, Schema, Sequence, SessionDefaults, Table, TableStats, UserType,
+    UserTypeKind, ids,
+};
 use crate::partition::Family;
 
 /// See the module's documentation.

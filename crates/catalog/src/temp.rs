@@ -25,8 +25,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use access::AnyIndex;
-use base::{Fork, Oid, RelId, Result, WaitEvent, err};
 use base::ids::TEMPORARY;
+use base::{Fork, Oid, RelId, Result, WaitEvent, err};
 use imbl::OrdMap;
 use sched::Mutex;
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use base::{Oid, Result};
-use types::{Text, TypeIo};
 use types::datum::Shape;
 use types::func::{CastContext, CastMethod, CastRow};
 use types::user::{Directory, TextSearch, UserKind, UserType};
+use types::{Text, TypeIo};
 
 use crate::object::{Column, Defined, Id, Table, UserTypeKind, ids};
 use crate::snapshot::{Snapshot, TypeId};

@@ -165,7 +165,7 @@ impl TreeOps for TreeKeys {
     }
 }
 
-/// What a search asks of one column.
+/// A question of a search about one column.
 pub enum Asked {
     /// An operator of its class.
     Key(KeyCheck),

@@ -201,7 +201,7 @@ impl Class {
         }
     }
 
-    /// What a condition asks of summaries.
+    /// The question that a condition asks of summaries.
     fn check(&self, strategy: u16, value: &Datum, room: usize) -> Result<KeyCheck> {
         Ok(match self {
             Class::Cover(class, number) => {
@@ -264,7 +264,7 @@ impl Summaries {
         Ok(())
     }
 
-    /// What a search asks of summaries: all of these, by the columns' numbers.
+    /// The question of a search: all of these, by the columns' numbers.
     ///
     /// # Errors
     /// Those of the classes.
@@ -297,7 +297,7 @@ impl Summaries {
     }
 }
 
-/// What a search asks of one column.
+/// A question of a search about one column.
 pub enum Asked<'v> {
     /// An operator, by its strategy number, with this value.
     Operator(u16, &'v Datum),

@@ -19,8 +19,8 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use corosensei::{Coroutine, CoroutineResult};
 use corosensei::stack::{Stack, StackPointer};
+use corosensei::{Coroutine, CoroutineResult};
 
 use crate::local::local;
 use crate::worker::Conn;

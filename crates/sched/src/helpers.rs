@@ -19,8 +19,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use base::{Error, Result, WaitEvent};
 use base::usage::USES;
+use base::{Error, Result, WaitEvent};
 
 use crate::memory::Given;
 use crate::spin::SpinLock;

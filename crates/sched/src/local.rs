@@ -5,8 +5,8 @@
 //! an address of a thread-local that a compiler keeps across a suspension stays right. To not
 //! depend on that alone, [`local`] is never inlined.
 
-use std::ptr;
 use std::cell::{Cell, RefCell};
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

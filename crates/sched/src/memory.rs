@@ -24,8 +24,8 @@ use base::{Error, Result, err};
 use mimalloc::MiMalloc;
 
 use crate::large;
-use crate::observe;
 use crate::local::local;
+use crate::observe;
 use crate::task::{Interrupt, Task, TaskRef};
 
 /// The purpose that memory is taken for.

@@ -6,8 +6,8 @@ use std::num::NonZeroUsize;
 use base::{Result, err};
 use corosensei::stack::{Stack, StackPointer};
 
-use crate::sys;
 use crate::local::{Local, local};
+use crate::sys;
 
 /// The stack left for code that checks no more: drop code, the allocator, system libraries.
 const RESERVE_BYTES: usize = 64 << 10;

@@ -5,21 +5,21 @@
 //! (sessions on workers); see `Task::block`.
 
 use std::any::Any;
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock, Weak};
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicU8, Ordering, fence};
 use std::time::Instant;
 
-use base::{Error, Result, WaitEvent, err};
 use base::settings::{live_bool, setting};
 use base::usage::{USES, Usage, Use};
+use base::{Error, Result, WaitEvent, err};
 
-use crate::sys;
 use crate::clock::{self, NEVER, now_ns};
 use crate::local::{self, local};
 use crate::memory::Account;
 use crate::observe::{self, PackedWait, WaitObject, Waiting};
 use crate::parking::{Begin, DEAF, PARKED, POLLING, Parking};
 use crate::spin::SpinLock;
+use crate::sys;
 use crate::worker::{self, Conn};
 
 /// A session or a background thread, as the scheduler sees it: its wait slot (event, since when),

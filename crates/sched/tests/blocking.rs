@@ -2,8 +2,8 @@
 
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 use base::WaitEvent;

@@ -22,9 +22,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
 
-use base::{Error, Result, WaitEvent};
 use base::faults::{self, Fault};
 use base::settings::{live_int, live_real, setting};
+use base::{Error, Result, WaitEvent};
 use sched::{Condvar, Mutex, TaskRef};
 
 use crate::core::Core;

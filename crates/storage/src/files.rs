@@ -18,9 +18,9 @@ mod descriptors;
 mod overlay;
 mod table;
 
-use std::io;
 use std::collections::HashSet;
 use std::fs::{self, File};
+use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
@@ -28,15 +28,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use base::{Error, Fork, PageId, RelId, Result, WaitEvent, err};
 use base::usage::Use;
+use base::{Error, Fork, PageId, RelId, Result, WaitEvent, err};
 use descriptors::Descriptors;
 use overlay::Overlay;
 use sched::{Mutex, SpinLock, WaitObject, Waiting, io_wait};
 use table::Table;
 
-use crate::fatal;
 use crate::buffer::{PAGE_SIZE, Page};
+use crate::fatal;
 use crate::manifest::{Manifest, Written};
 use crate::options::Options;
 use crate::stats::{Counters, bump};

@@ -23,9 +23,9 @@
 //! * A relation is listed here before any control file counts it, and leaves the list under the same lock
 //!   under which it is marked as dropped, so that no checkpoint lists it anew.
 
-use std::io;
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 

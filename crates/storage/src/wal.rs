@@ -36,8 +36,8 @@ mod writer;
 
 use std::cmp::Ordering as Order;
 use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
-use std::sync::atomic::{AtomicU64, AtomicU8, Ordering, fence};
 
 use base::{Error, Lsn, Result, WaitEvent, err};
 use crossbeam_utils::CachePadded;
@@ -51,8 +51,6 @@ use crate::stats::{Counters, bump};
 
 #[cfg(debug_assertions)]
 use std::sync::atomic::AtomicBool;
-
-
 
 pub(crate) use writer::{spawn as spawn_writer, trigger};
 

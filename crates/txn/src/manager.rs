@@ -28,11 +28,11 @@
 //! it committed, then every later snapshot sees it. No list of sessions is consulted.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::{Arc, OnceLock};
 
-use base::{Csn, Lsn, Result, WaitEvent, Xid, err};
 use base::faults::{self, Fault};
+use base::{Csn, Lsn, Result, WaitEvent, Xid, err};
 use crossbeam_utils::CachePadded;
 use sched::{Mutex, TaskRef};
 use storage::{Participant, Storage};

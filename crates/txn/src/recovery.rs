@@ -15,8 +15,8 @@
 //! * What had not committed when the log ends has aborted. Ids start again above every id that the
 //!   log or the checkpoint knows to have been handed out, so no aborted id is used twice.
 
-use std::sync::{Arc, Weak};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use base::{Csn, Error, Lsn, Result, WaitEvent, Xid};
 use sched::Mutex;

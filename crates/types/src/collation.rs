@@ -25,13 +25,13 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 use base::{Error, Result, err};
 use icu_casemap::CaseMapper;
 use icu_casemap::options::TitlecaseOptions;
-use icu_collator::{Collator, CollatorBorrowed, CollatorPreferences};
 use icu_collator::options::{AlternateHandling, CaseLevel, CollatorOptions, MaxVariable, Strength};
+use icu_collator::{Collator, CollatorBorrowed, CollatorPreferences};
 use icu_locale_core::{LanguageIdentifier, Locale};
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::oids;
 use crate::datum::{Array, Datum};
+use crate::oids;
 use crate::order::trim_bpchar;
 
 /// The version of the library's data (that of Unicode's CLDR), as `pg_collation_actual_version` says it.

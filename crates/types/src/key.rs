@@ -18,13 +18,12 @@ mod columns;
 
 use base::{Oid, Result, TupleId};
 
-use crate::oids;
 use crate::collation::Slot;
 use crate::datum::{Array, Bits, Datum, Inet};
+use crate::oids;
 use crate::order::{interval_span, is_unsigned, trim_bpchar};
 
 pub use columns::decode_column;
-
 
 /// Order of one key column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -4,14 +4,14 @@
 //! house lacks stand in `pg_opclass` and are never asked for. What users define lies in the catalog.
 
 use std::collections::HashMap;
-use std::sync::{LazyLock, PoisonError, RwLock};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, PoisonError, RwLock};
 
 use base::Oid;
 
 use crate::TypeIo;
-use crate::oids;
 use crate::func::{self, OperatorRow};
+use crate::oids;
 
 /// Lines of `pg_opclass`.
 pub const CLASSES: &str = include_str!("table/classes.txt");

@@ -16,14 +16,14 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::hash::Hasher;
-use std::sync::{Arc, Mutex, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering as Memory};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use base::{Oid, Result, err};
 
 use crate::datum::Datum;
-use crate::func::{Body, FunctionRow};
 use crate::func::aggregate::Start;
+use crate::func::{Body, FunctionRow};
 use crate::io::FormatContext;
 
 /// A value of a type that is defined outside this crate.

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use base::{Oid, Result, err};
 
 use crate::datetime;
-use crate::order;
 use crate::datum::{Bound, Datum, Multirange, Range};
 use crate::io::{self, FormatContext};
 use crate::oids::*;
+use crate::order;
 use crate::user::{self, UserKind};
 
 /// (range, multirange, subtype) of each built-in range type.

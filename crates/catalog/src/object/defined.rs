@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::ExtendedStatistics;
 use crate::object::id::Id;
 use crate::system::class;
-use super::ExtendedStatistics;
 
 /// The definition that makes a function an aggregate. Functions and types are oids; 0: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use crate::object::id::Id;
 use super::{Aggregate, Column, Constraint};
+use crate::object::id::Id;
 
 /// A type that a user made.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::object::id::Id;
 use super::KeyCollation;
+use crate::object::id::Id;
 
 /// How rows are spread over partitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::object::id::Id;
 use super::Table;
+use crate::object::id::Id;
 
 /// The statements that a rule is about, as `pg_rewrite.ev_type` numbers them.
 pub mod rule_event {

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::object::id::Id;
 use super::KeyExpression;
+use crate::object::id::Id;
 
 /// Statistics over several columns or expressions of a table (CREATE STATISTICS). What ANALYZE finds for them is
 /// kept with the table's ([`ExtendedData`]).

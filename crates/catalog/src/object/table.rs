@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::object::id::Id;
 use super::{Known, PartitionBound, Partitioning, Policy, Rule, Trigger};
+use crate::object::id::Id;
 
 /// The kind of relation that a [`Table`] is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,16 +2,16 @@
 //! `pg_describe_object`, `pg_identify_object` and `pg_get_object_address` say.
 
 use base::{Oid, Result, bail, err};
-use types::oids;
 use types::func::quote_ident;
+use types::oids;
 
+use super::facts::{self, Fact};
+use super::reg::Names;
 use crate::object::{Defined, Id, TableKind, ids};
 use crate::snapshot::Relation;
 use crate::system::class::{self, default_id, rule_id};
 use crate::system::named::{ACCESS_METHODS, LANGUAGES, TABLESPACES};
 use crate::system::tables::{by_oid, tables};
-use super::facts::{self, Fact};
-use super::reg::Names;
 
 /// An object's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

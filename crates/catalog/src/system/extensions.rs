@@ -3,10 +3,10 @@
 use base::Result;
 use types::{Datum, oids};
 
+use super::row::{array, row};
 use crate::extension::{self, Control};
 use crate::object::ids::PG_CATALOG;
 use crate::system::cx::SystemCx;
-use super::row::{array, row};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 

@@ -11,10 +11,10 @@ use std::sync::OnceLock;
 use base::Oid;
 use types::{Datum, TypeIo, func, oids, opclass};
 
+use super::row::{array, oid};
 use crate::object::Id;
 use crate::object::ids::{BTREE_AM, INFORMATION_SCHEMA, PG_CATALOG};
 use crate::system::tables::{by_oid, lines, tables};
-use super::row::{array, oid};
 
 /// A line's fields.
 #[derive(Clone, Copy)]

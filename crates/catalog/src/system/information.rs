@@ -3,13 +3,13 @@
 use base::Result;
 use types::Datum;
 
-use crate::privilege;
+use super::row::{Row, oid, row};
 use crate::acl::Rights;
-use crate::object::{AclKind, Constraint, ConstraintKind, ForeignKeyAction, Id, Table, TableKind};
 use crate::object::ids::INFORMATION_SCHEMA;
+use crate::object::{AclKind, Constraint, ConstraintKind, ForeignKeyAction, Id, Table, TableKind};
+use crate::privilege;
 use crate::system::cx::SystemCx;
 use crate::system::names::{database_name, info, info_visible, role_name, schema_name};
-use super::row::{Row, oid, row};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 

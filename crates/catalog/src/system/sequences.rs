@@ -3,13 +3,13 @@
 use base::Result;
 use types::{Datum, oids};
 
-use crate::privilege;
+use super::row::{oid, row};
 use crate::acl::Rights;
-use crate::object::{AclKind, Sequence};
 use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
+use crate::object::{AclKind, Sequence};
+use crate::privilege;
 use crate::system::cx::SystemCx;
 use crate::system::names::{database_name, role_name, schema_name};
-use super::row::{oid, row};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 

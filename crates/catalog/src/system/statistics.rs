@@ -3,15 +3,17 @@
 use std::fmt::Write as _;
 
 use base::Result;
-use types::{Datum, oids};
 use types::datum::Array;
+use types::{Datum, oids};
 
+use super::row::{Row, oid, row};
 use crate::acl::Rights;
-use crate::object::{AclKind, CommonItem, Dependency, DistinctItem, ExtendedData, ExtendedStatistics, Table};
 use crate::object::ids::PG_CATALOG;
+use crate::object::{
+    AclKind, CommonItem, Dependency, DistinctItem, ExtendedData, ExtendedStatistics, Table,
+};
 use crate::system::cx::SystemCx;
 use crate::system::names::{role_name, schema_name};
-use super::row::{Row, oid, row};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 

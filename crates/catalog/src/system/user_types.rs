@@ -2,20 +2,20 @@
 //! `pg_enum`, `pg_class`, `pg_attribute` and `pg_constraint`, and their views in `information_schema`.
 
 use base::{Oid, Result};
-use types::{Datum, TypeIo, oids};
 use types::func::functions_named;
 use types::io::format_type;
 use types::user::{UserKind, UserType as Known};
+use types::{Datum, TypeIo, oids};
 
+use super::row::{Row, oid, row};
 use crate::acl::Rights;
-use crate::object::{AclKind, BaseKind, Constraint, ConstraintKind, Id, UserType, UserTypeKind};
 use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
+use crate::object::{AclKind, BaseKind, Constraint, ConstraintKind, Id, UserType, UserTypeKind};
 use crate::snapshot::TypeId;
 use crate::system::acl_rows::acl_datum;
 use crate::system::cx::SystemCx;
 use crate::system::names::{database_name, storage_of};
 use crate::system::relation_rows::{attribute, class_row};
-use super::row::{Row, oid, row};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 

@@ -4,16 +4,16 @@ use base::Result;
 use base::settings::{Kind, SETTINGS, SettingId, Unit, Value, is_mode, show};
 use types::{Datum, oids};
 
-use crate::definition;
-use crate::privilege;
-use crate::trigger_type;
+use super::row::{Row, array, row, text};
 use crate::acl::Rights;
-use crate::object::{AclKind, ColumnStats, Table, TableKind};
+use crate::definition;
 use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG, READ_ALL_SETTINGS, SUPERUSER};
+use crate::object::{AclKind, ColumnStats, Table, TableKind};
+use crate::privilege;
 use crate::system::cx::SystemCx;
 use crate::system::names::{database_name, info, info_visible, role_name, schema_name};
 use crate::system::tables::{by_oid, tables};
-use super::row::{Row, array, row, text};
+use crate::trigger_type;
 
 type Rows = Result<Vec<Vec<Datum>>>;
 

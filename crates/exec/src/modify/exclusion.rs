@@ -41,7 +41,7 @@ pub struct Excluding<'a> {
     pub codec: &'a KeyCodec,
     /// Its files.
     pub files: &'a AnyIndex,
-    /// What the table's indexes compute, over a row in table order.
+    /// The expressions of the table's indexes, over a row in table order.
     pub computed: &'a [Expr],
 }
 

@@ -89,7 +89,7 @@ pub struct Writer {
     buffer: Vec<u8>,
 }
 
-/// What an exclusion constraint's index of a table asks.
+/// An exclusion constraint of a table, by its index.
 pub(super) fn excluding<'a>(
     target: &'a WriteTarget,
     entry: &'a IndexWriter,

@@ -3,9 +3,9 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
-use base::{Result, WaitEvent, err};
 use base::settings::{live_int, setting};
 use base::waits::WAITS;
+use base::{Result, WaitEvent, err};
 
 /// No spinning beyond this; none at all where loom walks through every step, and a little, always
 /// the same, for shuttle.

@@ -20,10 +20,10 @@ use base::WaitEvent;
 use base::settings::{live_bool, live_int, setting};
 use base::waits::WAITS;
 
+use super::idle::forget_idle_sums;
+use super::{WaitObject, WaitRecord, pending, tasks, under_way};
 use crate::TaskRef;
 use crate::spin::SpinLock;
-use super::{WaitObject, WaitRecord, pending, tasks, under_way};
-use super::idle::forget_idle_sums;
 
 /// Classes of a histogram: class `i` counts the waits of at least 2^i and less than 2^(i+1)
 /// nanoseconds; the last one also the longer ones (from 9 minutes on).

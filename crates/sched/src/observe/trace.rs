@@ -11,10 +11,10 @@ use std::time::Instant;
 
 use base::{Result, WaitEvent};
 
+use super::{WaitRecord, under_way};
 use crate::clock::now_ns;
 use crate::spin::SpinLock;
 use crate::task::{Task, TaskRef, Wake, check_interrupts, current, park};
-use super::{WaitRecord, under_way};
 
 /// Events of one trace; what comes after them is only counted.
 const EVENTS_MAX: usize = 200_000;

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::settings::setting;
 
+use super::{WaitRecord, is_idle, task_by_id};
 use crate::clock::{now_ns, to_ns};
 use crate::task::{Task, TaskRef};
-use super::{WaitRecord, is_idle, task_by_id};
 
 /// Waits that had lasted so long before the sums were read must not get lost.
 const LONG_NS: u64 = 100_000_000;

@@ -10,18 +10,20 @@ use std::cell::UnsafeCell;
 use std::os::fd::RawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
 
-use crate::sys;
-use crate::clock::NEVER;
-use crate::coroutine::Coro;
-use crate::spin::SpinLock;
-use crate::task::{Interrupt, Task, TaskRef};
-use super::{Readiness, Source};
 use super::ahead::Ahead;
 use super::follow::Trail;
 use super::pool::Pool;
 use super::queue::{Item, Shared};
+use super::{Readiness, Source};
+use crate::clock::NEVER;
+use crate::coroutine::Coro;
+use crate::spin::SpinLock;
+use crate::sys;
+use crate::task::{Interrupt, Task, TaskRef};
 
 /// The socket has something to read.
 pub(super) const READABLE: u32 = 1;

@@ -23,8 +23,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use base::WaitEvent;
 
-use crate::sys;
 use crate::clock::{NEVER, now_ns};
+use crate::sys;
 use crate::task::{Task, TaskRef, list_background, next_pid};
 
 /// Connections that a worker takes before it lets others run.

@@ -54,7 +54,6 @@ pub(crate) use run::{
 };
 pub(crate) use threads::look_for_hangup;
 
-
 /// Why a source runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Readiness {

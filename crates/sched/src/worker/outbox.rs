@@ -13,10 +13,10 @@
 
 use std::cell::{Cell, RefCell};
 
-use crate::clock::shared_ns;
-use crate::local::local;
 use super::conn::Conn;
 use super::ring::{MOST, Ring};
+use crate::clock::shared_ns;
+use crate::local::local;
 
 /// After this time, in nanoseconds, an answer does not wait for one more run. (The one at hand sends it when
 /// it looks at the clock: within its first few rows, but not while it is planned.)

@@ -4,24 +4,24 @@
 //! connections to others, finishes what it has begun, and ends.
 
 use std::os::fd::RawFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use base::{Error, Result, err};
 use base::settings::{live_enum, setting};
+use base::{Error, Result, err};
 
-use crate::sys;
-use crate::clock::{self, NEVER};
-use crate::local::local;
-use crate::spin::SpinLock;
-use crate::task::{TaskRef, with_current};
-use super::{Source, follow, register, threads};
 use super::conn::{self, Conn};
 use super::listen::{Acceptor, Listening};
 use super::queue::{Item, Shared};
 use super::run::Worker;
+use super::{Source, follow, register, threads};
+use crate::clock::{self, NEVER};
+use crate::local::local;
+use crate::spin::SpinLock;
+use crate::sys;
+use crate::task::{TaskRef, with_current};
 
 /// The workers' own, large stacks: virtual size.
 const NATIVE_STACK_BYTES: usize = 64 << 20;

@@ -12,12 +12,12 @@ use std::collections::VecDeque;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::sys;
-use crate::local::local;
-use crate::spin::SpinLock;
-use crate::task::RANKS;
 use super::conn::Conn;
 use super::follow::Place;
+use crate::local::local;
+use crate::spin::SpinLock;
+use crate::sys;
+use crate::task::RANKS;
 
 /// A message to a worker: a connection's address with a tag in its low bits.
 #[derive(Clone, Copy, PartialEq, Eq)]

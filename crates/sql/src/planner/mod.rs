@@ -124,7 +124,7 @@ pub(crate) struct Planner<'a> {
     pub implied: RefCell<Vec<Expr>>,
     /// Parameters whose values the plan relies on.
     pub bound: RefCell<Vec<u32>>,
-    /// What a sort above wants a table's rows by that an index may give them by.
+    /// Distances that a sort above wants a table's rows by, and an index may give them by.
     pub nearest: Option<nearest::Wanted>,
 }
 

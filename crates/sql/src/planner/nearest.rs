@@ -27,7 +27,7 @@ pub(crate) struct Wanted {
 }
 
 impl Planner<'_> {
-    /// What a sort wants of the table below it; None: its keys are no distances, or there is more between them than
+    /// The distances that a sort wants of the table below it; None: its keys are no distances, or there is more between them than
     /// projections and conditions.
     pub fn nearest_wanted(
         &self,
@@ -100,7 +100,7 @@ impl Planner<'_> {
         found
     }
 
-    /// What an index can do for conditions when its rows come by distances.
+    /// The use of an index for conditions when its rows come by distances.
     fn match_nearest(
         &self,
         index: &Index,

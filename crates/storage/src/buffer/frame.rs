@@ -25,10 +25,10 @@
 //!   WRITING. Until WRITING is gone the file's sync mark may not be set yet, so a checkpoint waits.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering, fence};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
-use base::{Fork, PageId, RelId, WaitEvent};
 use base::settings::{live_enum, setting};
+use base::{Fork, PageId, RelId, WaitEvent};
 use sched::{RawLwLock, WaitObject};
 
 use super::{FrameInfo, Page};

@@ -18,14 +18,14 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use base::{PageId, WaitEvent};
 use base::settings::{live_enum, live_int, setting};
+use base::{PageId, WaitEvent};
 use crossbeam_utils::CachePadded;
 use sched::RawLwLock;
 
-use crate::memory::Region;
 use super::arena::Arena;
 use super::frame::Frame;
+use crate::memory::Region;
 
 const STEPS_MAX: usize = 64;
 /// Buckets that share a cache line, as a power of two.

@@ -17,23 +17,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::time::{Duration, Instant};
 
-use base::{Error, Fork, Lsn, PageId, RelId, Result, WaitEvent, err};
 use base::faults::{self, Fault};
 use base::settings::{live_int, setting};
 use base::usage::Use;
+use base::{Error, Fork, Lsn, PageId, RelId, Result, WaitEvent, err};
 use crossbeam_utils::CachePadded;
 use sched::{Mutex, SpinLock, TaskRef, WaitObject, Waiting};
 
-use crate::page;
-use crate::files::Files;
-use crate::memory::memory_of_machine;
-use crate::options::Options;
-use crate::stats::{Counters, bump};
-use crate::wal::Log;
-use super::{FrameInfo, PAGE_SIZE, Page, PageView, Pinned};
 use super::arena::Arena;
 use super::frame::{CLAIMED, DIRTY, Frame, READING, RETIRED, VALID, WRITING};
 use super::mapping::{Bucket, Mapping};
+use super::{FrameInfo, PAGE_SIZE, Page, PageView, Pinned};
+use crate::files::Files;
+use crate::memory::memory_of_machine;
+use crate::options::Options;
+use crate::page;
+use crate::stats::{Counters, bump};
+use crate::wal::Log;
 
 const WAIT_QUEUES: usize = 64;
 /// For how long who finds every frame pinned waits while others read, and how often it looks.

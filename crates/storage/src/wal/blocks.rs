@@ -11,8 +11,8 @@
 //!
 //! The saving: docs/decisions/0014. The system's demands on such files: open(2), under O_DIRECT.
 
-use std::io;
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 
 use base::WaitEvent;

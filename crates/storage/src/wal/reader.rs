@@ -1,7 +1,7 @@
 //! Reads the log from its files, record by record, for recovery and for the survey before it.
 
-use std::io;
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 
 use base::{Error, Lsn, Result};

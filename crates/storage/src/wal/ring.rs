@@ -24,8 +24,8 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::memory::Region;
 use super::record;
+use crate::memory::Region;
 
 /// See the module.
 pub(crate) struct Ring {

@@ -17,16 +17,16 @@
 //! A torn tail was never acknowledged and is cut off. Damage stops the start: everything behind it was
 //! acknowledged, and only the user can say that it may be lost (`--accept-loss-from`).
 
-use std::io;
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::os::unix::fs::FileExt;
 
 use base::{Error, Fork, Lsn, RelId, Result};
 
-use crate::control::Control;
 use super::reader::LogReader;
 use super::record::{self, CHANGES, CUT, DROPPED, HEADER, Record};
 use super::segment::Segments;
+use crate::control::Control;
 
 /// Bytes of the next segment in which a record is looked for: more than the longest record has.
 const NEXT_MOST: u64 = 4 << 20;

@@ -33,11 +33,11 @@ use base::faults::{self, Fault};
 use base::settings::{live_int, setting};
 use sched::{TaskRef, io_wait};
 
-use crate::fatal;
-use crate::stats::{add_time, bump};
-use super::{ABANDONED, AWAKE, FINISH, GATHERS, LSN_MASK, Log, MANY, SLEEPS, SpaceWaiter};
 use super::blocks::Blocks;
 use super::segment::{Opened, Segments};
+use super::{ABANDONED, AWAKE, FINISH, GATHERS, LSN_MASK, Log, MANY, SLEEPS, SpaceWaiter};
+use crate::fatal;
+use crate::stats::{add_time, bump};
 
 /// At most so much is written before its space is given back to inserters.
 const CHUNK: u64 = 1 << 20;

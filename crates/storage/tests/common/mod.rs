@@ -2,8 +2,8 @@
 #![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use base::{Fork, Lsn, PageId, RelId, Result};
 use storage::{Options, PAGE_HEADER, PAGE_SIZE, Participant, Storage};

@@ -39,12 +39,12 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use base::{Error, Oid, err};
 use sched::{MutexGuard, TaskRef};
 
+use super::manager::Partition;
+use super::{LockManager, LockOwner, LockTag};
 use crate::commit_log::XidState;
 use crate::lock::wait_info::WaitInfo;
 use crate::manager::Core;
 use crate::registry::NOBODY;
-use super::{LockManager, LockOwner, LockTag};
-use super::manager::Partition;
 
 /// Checks that looked everywhere, by number.
 #[derive(Default)]

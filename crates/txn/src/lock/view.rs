@@ -5,9 +5,9 @@ use std::time::SystemTime;
 
 use base::Oid;
 
-use crate::commit_log::XidState;
-use super::{LockManager, LockMode, LockTag};
 use super::table::Entry;
+use super::{LockManager, LockMode, LockTag};
+use crate::commit_log::XidState;
 
 /// One line of `pg_locks`.
 #[derive(Clone, Copy, Debug, PartialEq)]

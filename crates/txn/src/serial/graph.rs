@@ -27,8 +27,8 @@ use std::sync::Arc;
 use base::Xid;
 use sched::TaskRef;
 
-use crate::lock::FastMap;
 use super::Sxact;
+use crate::lock::FastMap;
 
 /// Why a transaction fails, as DETAIL says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,13 +21,13 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
-use base::{RelId, TupleId, WaitEvent};
 use base::settings::{live_int, setting};
+use base::{RelId, TupleId, WaitEvent};
 use crossbeam_utils::CachePadded;
 use sched::{Mutex, MutexGuard};
 
-use crate::lock::FastMap;
 use super::Sxact;
+use crate::lock::FastMap;
 
 const SHARDS: usize = 64;
 /// Targets of one relation that are kept in summary before they become the relation.

@@ -2,11 +2,11 @@
 
 use base::{Result, err};
 
-use crate::datum::Interval;
-use crate::io::{FormatContext, IntervalStyle};
-use super::{DAY, HOUR, MINUTE, SECOND};
 use super::format::{put, put_fraction};
 use super::parse::round_fraction;
+use super::{DAY, HOUR, MINUTE, SECOND};
+use crate::datum::Interval;
+use crate::io::{FormatContext, IntervalStyle};
 
 const YEARS: i32 = 1 << 2;
 const MONTHS: i32 = 1 << 1;

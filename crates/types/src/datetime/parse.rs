@@ -7,8 +7,11 @@
 
 use base::{Result, err};
 
+use super::{
+    DATE_INFINITY, DATE_MINUS_INFINITY, DAY, EPOCH_DAYS, EPOCH_JULIAN, HOUR, INFINITY,
+    MINUS_INFINITY, MINUTE, SECOND, TimeZone, check_timestamp, days_of, month_days, split,
+};
 use crate::io::{DateOrder, FormatContext};
-use super::{DATE_INFINITY, DATE_MINUS_INFINITY, DAY, EPOCH_DAYS, EPOCH_JULIAN, HOUR, INFINITY, MINUS_INFINITY, MINUTE, SECOND, TimeZone, check_timestamp, days_of, month_days, split};
 
 /// Why a text can't be read; the message is made where the type is known.
 enum Fault {

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use jiff::tz::AmbiguousOffset;
 
-use crate::FormatContext;
 use super::{DAY, EPOCH_DAYS, SECOND, civil_of, days_of, split};
+use crate::FormatContext;
 
 mod posix;
 

@@ -5,15 +5,15 @@ use std::cmp::Ordering;
 use base::{Error, Oid, Result};
 use num_bigint::BigInt;
 
-use crate::bulk;
-use crate::oids;
-use crate::batch::{Column, Vector};
-use crate::datum::{Bits, Datum, Numeric};
-use crate::numeric::{POW10, pow10};
-use crate::order::compare;
 use super::Accumulator;
 use super::int::out_of_range;
 use super::json::Gather;
+use crate::batch::{Column, Vector};
+use crate::bulk;
+use crate::datum::{Bits, Datum, Numeric};
+use crate::numeric::{POW10, pow10};
+use crate::oids;
+use crate::order::compare;
 
 /// Makes a fresh state.
 pub type Start = fn() -> Box<dyn Accumulator>;

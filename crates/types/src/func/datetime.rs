@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use base::{Result, err};
 
+use super::{NamedBody, S};
 use crate::datetime::{self, DAY, HOUR, MINUTE, SECOND, TimeZone};
 use crate::datum::{Datum, Interval, Numeric};
 use crate::io::FormatContext;
-use super::{NamedBody, S};
 
 fn timestamp(t: i64) -> Datum {
     Datum::Timestamp(t)

@@ -2,10 +2,10 @@
 
 use base::{Error, Result, err};
 
-use crate::io;
+use super::text::{char_count, quote_ident, quote_literal, shown};
 use crate::bulk::{self, Pace};
 use crate::datum::Datum;
-use super::text::{char_count, quote_ident, quote_literal, shown};
+use crate::io;
 
 /// `format(…)`.
 ///

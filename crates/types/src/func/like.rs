@@ -2,8 +2,8 @@
 
 use base::{Result, err};
 
-use crate::datum::Datum;
 use super::{NamedBody, S};
+use crate::datum::Datum;
 
 #[cold]
 fn ends_with_escape() -> base::Error {

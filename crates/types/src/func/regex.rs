@@ -5,12 +5,12 @@ use std::rc::Rc;
 
 use base::{Result, err};
 
-use crate::bulk;
-use crate::oids;
-use crate::datum::{Datum, Text};
-use crate::regex::{Flags, Found, Regex};
-use super::{Body, NamedBody, S};
 use super::text::char_count;
+use super::{Body, NamedBody, S};
+use crate::bulk;
+use crate::datum::{Datum, Text};
+use crate::oids;
+use crate::regex::{Flags, Found, Regex};
 
 /// Reads a function's options; `global_allowed` names the function that has no `g`.
 fn parse_flags(text: &str, global_allowed: Option<&str>) -> Result<Flags> {

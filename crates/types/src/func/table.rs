@@ -6,11 +6,14 @@ use std::sync::OnceLock;
 
 use base::{Oid, Result};
 
+use super::{
+    AggregateRow, Body, CallTypes, CastContext, CastMethod, CastRow, FunctionRow, NamedBody,
+    OperatorRow, Volatility, aggregate, session,
+};
 use crate::Datum;
-use crate::row;
 use crate::io::{self, FormatContext, TypeIo};
 use crate::open::{self, Package};
-use super::{AggregateRow, Body, CallTypes, CastContext, CastMethod, CastRow, FunctionRow, NamedBody, OperatorRow, Volatility, aggregate, session};
+use crate::row;
 
 /// The bodies of each family.
 const FAMILIES: &[fn() -> Vec<NamedBody>] = &[

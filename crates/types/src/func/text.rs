@@ -2,11 +2,11 @@
 
 use base::{Result, err};
 
-use crate::bulk;
-use crate::io;
-use crate::datum::{Datum, Text};
-use crate::order::trim_bpchar;
 use super::{NamedBody, S};
+use crate::bulk;
+use crate::datum::{Datum, Text};
+use crate::io;
+use crate::order::trim_bpchar;
 
 /// `a || b`.
 fn concat(a: &str, b: &str) -> Datum {

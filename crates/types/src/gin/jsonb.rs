@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use base::{Error, Result};
 use base::ternary::Mode;
+use base::{Error, Result};
 
-use crate::oids;
+use super::{GinClass, GinQuery, QueryKey, all, any, doubted, jsonpath};
 use crate::datum::{Datum, Numeric};
 use crate::jsonb::Json;
 use crate::key::{self, KeyOrder};
-use super::{GinClass, GinQuery, QueryKey, all, any, doubted, jsonpath};
+use crate::oids;
 
 /// Strategy numbers.
 const CONTAINS: u16 = 7;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use base::Result;
 use base::ternary::{Mode, Ternary};
 
+use super::jsonb::{Way, name_key, scalar_key};
+use super::{GinQuery, QueryKey, doubted};
 use crate::jsonb::Json;
 use crate::jsonb::path::{Comparison, Expr, Head, Path, Step};
-use super::{GinQuery, QueryKey, doubted};
-use super::jsonb::{Way, name_key, scalar_key};
 
 /// The entries that must be there for a path to find something.
 enum Need {

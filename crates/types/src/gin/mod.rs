@@ -10,12 +10,12 @@ mod jsonpath;
 
 use std::sync::{Arc, LazyLock};
 
-use base::{Oid, Result, WaitEvent};
 use base::ternary::{Check, Mode, Ternary};
+use base::{Oid, Result, WaitEvent};
 use sched::Mutex;
 
-use crate::opclass;
 use crate::datum::Datum;
+use crate::opclass;
 
 /// A key that an operator asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,13 +9,13 @@
 
 use std::sync::Arc;
 
-use base::{Error, Oid, Result};
 use base::ternary::Ternary;
+use base::{Error, Oid, Result};
 
-use crate::oids;
+use super::{GistClass, KeyCheck, KeyDistance, possible};
 use crate::datum::{Bound, Datum, Inet, Range};
 use crate::key::{self, KeyOrder};
-use super::{GistClass, KeyCheck, KeyDistance, possible};
+use crate::oids;
 
 /// Flag: empty ranges are below.
 const EMPTY: u8 = 1;

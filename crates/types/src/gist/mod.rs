@@ -17,12 +17,12 @@ pub mod signature;
 
 use std::sync::{Arc, LazyLock};
 
-use base::{Oid, Result, WaitEvent};
 use base::ternary::Ternary;
+use base::{Oid, Result, WaitEvent};
 use sched::Mutex;
 
-use crate::opclass;
 use crate::datum::Datum;
+use crate::opclass;
 
 /// Whether a value with a key (true: a value's own key, in a leaf), or one of those that it covers, satisfies a
 /// condition.

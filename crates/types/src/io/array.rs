@@ -2,9 +2,9 @@
 
 use base::{Oid, Result, err};
 
-use crate::oids;
-use crate::datum::{Array, Datum, Record};
 use super::{FormatContext, input, natural_type, output};
+use crate::datum::{Array, Datum, Record};
+use crate::oids;
 
 /// Elements of an array, at most (`MaxArraySize`).
 pub(crate) const MAX_ITEMS: usize = 134_217_727;

@@ -15,11 +15,11 @@ mod types;
 use base::{Oid, Result, err};
 
 use crate::datetime;
-use crate::{oids, open, range};
 use crate::datum::{Datum, Numeric, Text};
 use crate::jsonb::Json;
 use crate::jsonb::path::Path;
 use crate::user::{self, UserKind, UserType};
+use crate::{oids, open, range};
 
 pub use crate::datetime::TimeZone;
 pub use crate::order::{compare, hash};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use base::{Oid, Result, err};
 
-use crate::datum::{Datum, Shape};
 use super::{FormatContext, format_type, input};
+use crate::datum::{Datum, Shape};
 
 #[cold]
 fn malformed(text: &str, detail: &str) -> base::Error {

@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use base::Oid;
 
-use crate::{oids, user};
 use crate::datum::Text;
+use crate::{oids, user};
 
 /// The facts about a type (a row of `pg_type`).
 #[derive(Clone, Debug)]

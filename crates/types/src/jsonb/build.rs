@@ -5,12 +5,12 @@
 
 use base::{Oid, Result};
 
+use super::Json;
 use crate::bulk;
 use crate::datetime;
-use crate::{json, oids};
 use crate::datum::{Array, Datum, Record, Text};
 use crate::io::{self, FormatContext};
-use super::Json;
+use crate::{json, oids};
 
 /// The form that a value takes.
 enum Form {

@@ -2,8 +2,8 @@
 
 use base::{Result, err};
 
-use crate::datum::{Datum, Text};
 use super::Json;
+use crate::datum::{Datum, Text};
 
 /// The change made where a path ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,8 +20,8 @@ use std::sync::Arc;
 use base::{Result, err};
 
 use crate::bulk;
-use crate::json;
 use crate::datum::{Numeric, Text};
+use crate::json;
 
 /// Nesting of arrays and objects, at most: what walks a document is recursive, and a statement's
 /// stack has one megabyte.

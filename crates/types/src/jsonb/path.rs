@@ -14,8 +14,8 @@ mod parse;
 
 use base::Result;
 
-use crate::json;
 use crate::datum::{Numeric, Text};
+use crate::json;
 
 /// A whole path.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,10 +6,10 @@ use std::cmp::Ordering;
 
 use base::Result;
 
+use super::{Operand, VectorBody, all_null, nulls};
 use crate::batch::{Column, Vector};
 use crate::datum::{Datum, Numeric};
 use crate::numeric::POW10;
-use super::{Operand, VectorBody, all_null, nulls};
 
 /// An argument's digits.
 #[derive(Clone, Copy)]

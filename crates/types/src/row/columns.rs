@@ -6,9 +6,9 @@
 
 use base::Result;
 
+use super::{HAS_NULLS, Kind, RowLayout, Walk, corrupt, outside, push_value};
 use crate::batch::{Column, Vector};
 use crate::datum::{Numeric, Text};
-use super::{HAS_NULLS, Kind, RowLayout, Walk, corrupt, outside, push_value};
 
 /// Reads columns of rows that stand in `bytes` at `places` (begin, end): each of `wanted` is a column
 /// of the rows (ascending) and the one of `out` that its values are added to.

@@ -2,9 +2,9 @@
 
 use base::{Result, err};
 
+use super::{ordinal, roman};
 use crate::datetime::{self, DAYS, HOUR, MINUTE, MONTHS, SECOND};
 use crate::datum::Interval;
-use super::{ordinal, roman};
 
 /// The moment that a template shows.
 pub(super) struct Moment {

@@ -2,10 +2,10 @@
 
 use base::{Result, err};
 
+use super::date::{Node, parse};
 use crate::datetime::{self, DAY, DAYS, HOUR, MINUTE, MONTHS, SECOND, TimeZone};
 use crate::datum::Datum;
 use crate::io::FormatContext;
-use super::date::{Node, parse};
 
 /// The values that were read.
 #[derive(Default)]

@@ -9,10 +9,10 @@ use std::rc::Rc;
 
 use base::{Error, Result, err};
 
+use super::{Arithmetic, Comparison, Expr, Head, Method, Path, Step};
 use crate::datum::{Numeric, Text};
 use crate::jsonb::Json;
 use crate::regex::Regex;
-use super::{Arithmetic, Comparison, Expr, Head, Method, Path, Step};
 
 /// Why it ends early.
 enum Stop {
