@@ -24,19 +24,34 @@ impl Frame<'_> {
         ty: Oid,
         cx: &mut ExecContext<'_>,
     ) -> Result<()> {
-        if target.path.is_empty() {
-            return self.store(target.slot, value, ty, cx);
-        }
-        let info = &self.program.slots[usize::from(target.slot)];
-        // Taken out, so that it is changed in place when nobody else holds it.
         let mut steps = Vec::with_capacity(target.path.len());
         for step in &target.path {
             steps.push(self.step(step, cx)?);
         }
+        self.assign_at(target, &steps, value, ty, cx)
+    }
+
+    /// The same where the subscripts are known.
+    ///
+    /// # Errors
+    /// As [`Frame::assign`].
+    pub fn assign_at(
+        &mut self,
+        target: &Assignable,
+        steps: &[Place<'_>],
+        value: Datum,
+        ty: Oid,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<()> {
+        if steps.is_empty() {
+            return self.store(target.slot, value, ty, cx);
+        }
+        let info = &self.program.slots[usize::from(target.slot)];
+        // Taken out, so that it is changed in place when nobody else holds it.
         let old = std::mem::take(&mut self.slots[usize::from(target.slot)]);
         let kept = old.clone();
         let new =
-            match self.with_part(old, (info.ty, info.typmod), &info.name, &steps, value, ty, cx) {
+            match self.with_part(old, (info.ty, info.typmod), &info.name, steps, value, ty, cx) {
                 Ok(new) => new,
                 Err(error) => {
                     self.slots[usize::from(target.slot)] = kept;
@@ -57,31 +72,34 @@ impl Frame<'_> {
     pub fn assign_element(
         &mut self,
         slot: Slot,
-        index: CodeId,
+        place: &Place<'_>,
         value: &Datum,
         ty: Oid,
-        cx: &mut ExecContext<'_>,
-    ) -> Result<bool> {
-        let Datum::Int4(index) = self.value(index, cx)? else { return Ok(false) };
-        let Datum::Array(array) = &mut self.slots[usize::from(slot)] else { return Ok(false) };
+    ) -> bool {
+        let Place::Index(index) = place else { return false };
+        let Datum::Array(array) = &mut self.slots[usize::from(slot)] else { return false };
         let (&[(length, low)], true) = (&array.dims[..], array.element == ty) else {
-            return Ok(false);
+            return false;
         };
-        let at = i64::from(index) - i64::from(low);
+        let at = i64::from(*index) - i64::from(low);
         if at < 0 || at >= i64::from(length) {
             if at != i64::from(length) {
-                return Ok(false);
+                return false;
             }
             let array = Arc::make_mut(array);
             array.items.push(value.clone());
             array.dims[0].0 += 1;
-            return Ok(true);
+            return true;
         }
         Arc::make_mut(array).items[at as usize] = value.clone();
-        Ok(true)
+        true
     }
 
-    fn step<'s>(&mut self, step: &'s Step, cx: &mut ExecContext<'_>) -> Result<Place<'s>> {
+    /// Where a step leads: its subscripts are evaluated.
+    ///
+    /// # Errors
+    /// `22004` for a NULL subscript; those of the expressions.
+    pub fn step<'s>(&mut self, step: &'s Step, cx: &mut ExecContext<'_>) -> Result<Place<'s>> {
         let subscript = |value: Datum| match value {
             Datum::Int4(n) => Ok(n),
             _ => {
@@ -425,7 +443,7 @@ impl Frame<'_> {
 }
 
 /// A step with its values.
-enum Place<'s> {
+pub enum Place<'s> {
     Field(&'s str),
     Index(i32),
     Slice(Option<i32>, Option<i32>),

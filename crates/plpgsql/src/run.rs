@@ -221,16 +221,23 @@ impl Frame<'_> {
             self.slots[usize::from(target.slot)] = value;
             return Ok(());
         }
-        let (value, ty) = self.typed_value(code, cx)?;
-        if let [Step::Index(index)] = &target.path[..]
-            && info.kind == SlotKind::Scalar
-            && !value.is_null()
-            && !types::user::is_user(info.ty)
-            && self.assign_element(target.slot, *index, &value, ty, cx)?
-        {
-            return Ok(());
+        // Where the value goes is found before the value: so errors come in PostgreSQL's order.
+        if let [step @ Step::Index(_)] = &target.path[..] {
+            let place = self.step(step, cx)?;
+            let (value, ty) = self.typed_value(code, cx)?;
+            if info.kind == SlotKind::Scalar
+                && !value.is_null()
+                && !types::user::is_user(info.ty)
+                && self.assign_element(target.slot, &place, &value, ty)
+            {
+                return Ok(());
+            }
+            return self.assign_at(target, &[place], value, ty, cx);
         }
-        self.assign(target, value, ty, cx)
+        let steps = target.path.iter().map(|step| self.step(step, cx));
+        let steps = steps.collect::<Result<Vec<_>>>()?;
+        let (value, ty) = self.typed_value(code, cx)?;
+        self.assign_at(target, &steps, value, ty, cx)
     }
 
     /// Sets FOUND.
@@ -442,6 +449,10 @@ impl Frame<'_> {
                 let mut inner = ExecContext { snapshot, ..cx.inner() };
                 execution.fetch(&mut inner, limit, &mut rows)
             };
+            // What comes after sees what the statement changed.
+            if prepared.writes {
+                cx.tx.next_command();
+            }
             let end = match fetched {
                 Ok((_, end)) => end,
                 Err(error) => break Err(error.without_position()),
