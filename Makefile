@@ -6,7 +6,7 @@ DATA ?= ./data
 # Release builds are laid out by a profile that the repository keeps (docs/decisions/0010).
 RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch -Clink-arg=-Wl,-z,keep-text-section-prefix" cargo
 
-.PHONY: run test docs-test clients diff regress compatibility sqlsmith bench bench-plpgsql bench-partitions bench-parallel bench-snapshot bench-oltp bench-bulk bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
+.PHONY: run test docs-test apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-partitions bench-parallel bench-snapshot bench-oltp bench-bulk bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
 
 # Root must say that root is meant.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -59,6 +59,13 @@ sqlsmith:
 compatibility:
 	@scripts/need build clients
 	cargo test -p threadgres --test compatibility -- --ignored --nocapture
+
+# Applications whose work is done by functions and triggers in the database (Procrastinate, Kinto, pg-boss, graphile-worker),
+# from their registries; what they print is compared with what they print on PostgreSQL 15. APPS: only these.
+apps:
+	@scripts/need build clients
+	$(RELEASE) build --release --quiet -p threadgres
+	tests/apps/run $(APPS)
 
 # Small applications with the real drivers (psycopg, SQLAlchemy with Alembic, node-postgres, pgx, JDBC), and the programs
 # that look at catalogs or watch a server (ActiveRecord, Sequelize, TypeORM, drizzle-kit, PostGraphile, pgAdmin's queries,

@@ -77,7 +77,7 @@ impl Program<'_> {
                 at if at < known => self.counters[at - self.ints.len()].clone(),
                 at if at == known => format!("{}", self.random.below(12)),
                 at if at == known + 1 => format!("-{}", self.random.below(5) + 1),
-                _ => self.pick(&["0", "1", "NULL", "2147483647", "p", "q"]).to_owned(),
+                _ => self.pick(&["0", "1", "NULL", "(2147483647 + j * 0)", "p", "q"]).to_owned(),
             };
         }
         let (a, b) = (self.int(depth - 1), self.int(depth - 1));
@@ -85,8 +85,9 @@ impl Program<'_> {
             0..3 => format!("({a} + {b})"),
             3 => format!("({a} - {b})"),
             4 => format!("({a} * {b})"),
-            5 => format!("({a} / {b})"),
-            6 => format!("({a} % {b})"),
+            // Of constants PostgreSQL computes it while it plans, also where it is not needed.
+            5 => format!("({a} / ({b} + j * 0))"),
+            6 => format!("({a} % ({b} + j * 0))"),
             7 => format!("coalesce({a}, {b})"),
             8 => format!("length({})", self.string(depth - 1)),
             9 => format!("coalesce(xs[{a}], {b})"),
@@ -134,7 +135,7 @@ impl Program<'_> {
         match self.random.below(6) {
             0 => format!("({a} + {b})"),
             1 => format!("round({a} * {}, 2)", self.number(depth - 1)),
-            2 => format!("round({a} / {b}, 3)"),
+            2 => format!("round({a} / ({b} + j * 0), 3)"),
             3 => format!("({b})::numeric"),
             4 => format!("(SELECT sum(data.n) FROM data WHERE data.k > {b})"),
             _ => format!("trunc({a}, 1)"),

@@ -966,6 +966,8 @@ pub enum ModifyAction {
 pub struct Conflict {
     /// Places in [`Modify::indexes`] of the indexes whose conflicts count.
     pub arbiters: Vec<usize>,
+    /// The statement names none: those that only a partition has count, too.
+    pub any: bool,
     /// DO UPDATE; else DO NOTHING.
     pub update: Option<ConflictUpdate>,
 }

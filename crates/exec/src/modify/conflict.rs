@@ -97,8 +97,14 @@ impl ModifyOp {
                 let part = view.part_of_index(&child.table, modify.indexes[*at].oid)?;
                 child.indexes.iter().position(|i| i.oid == part.oid)
             };
-            let arbiters: Vec<usize> = conflict.arbiters.iter().filter_map(place).collect();
-            let conflict = Conflict { arbiters, update: conflict.update.clone() };
+            let arbiters: Vec<usize> = match conflict.any {
+                true => (0..child.indexes.len())
+                    .filter(|n| child.indexes[*n].unique || !child.indexes[*n].exclude.is_empty())
+                    .collect(),
+                false => conflict.arbiters.iter().filter_map(place).collect(),
+            };
+            let any = conflict.any;
+            let conflict = Conflict { arbiters, any, update: conflict.update.clone() };
             let deferrable = |place: &&usize| child.indexes[**place].deferrable;
             if let Some(place) = conflict.arbiters.iter().find(deferrable) {
                 return Err(deferrable_arbiter(writer, *place, run));

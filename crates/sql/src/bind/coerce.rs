@@ -145,6 +145,18 @@ fn fold(
     if !matches!(function.body, Body::Scalar(_) | Body::Typed(_)) {
         return None;
     }
+    // A NULL decides, whatever the other arguments would be or raise.
+    let plain = |arg: &Expr| {
+        !crate::walk::has_columns(arg)
+            && !crate::walk::has_set(arg)
+            && !crate::walk::has_subquery(arg)
+    };
+    if function.strict
+        && args.iter().any(|arg| matches!(arg, Expr::Const(value, _) if value.is_null()))
+        && args.iter().all(plain)
+    {
+        return Some(Datum::Null);
+    }
     let mut values = Vec::with_capacity(args.len());
     for arg in args {
         match arg {

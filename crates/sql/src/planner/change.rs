@@ -136,12 +136,15 @@ impl Planner<'_> {
         };
         let places = indexes.iter().enumerate().filter(|(_, i)| wanted(i));
         let arbiters = places.map(|(n, _)| n).collect();
-        let Some(update) = conflict.update else { return Ok(Conflict { arbiters, update: None }) };
+        let any = conflict.arbiters.is_empty();
+        let Some(update) = conflict.update else {
+            return Ok(Conflict { arbiters, any, update: None });
+        };
         let mut layout = own.to_vec();
         layout.extend(all_columns(&update.excluded));
         let set = self.assignments(update.set, &layout)?;
         let condition = self.condition(update.conditions, &layout)?;
-        Ok(Conflict { arbiters, update: Some(ConflictUpdate { set, condition }) })
+        Ok(Conflict { arbiters, any, update: Some(ConflictUpdate { set, condition }) })
     }
 
     fn assignments(&mut self, set: Vec<(u16, Expr)>, layout: &[Col]) -> Result<Vec<(u16, Expr)>> {
