@@ -434,6 +434,16 @@ impl Bounds {
         found.or(self.default)
     }
 
+    /// The place of the partition with a hash of [`hash_with`].
+    pub fn place_of_hash(&self, hash: u64) -> Option<usize> {
+        match &self.index {
+            Index::Hash(slots) => {
+                slots.get((hash % slots.len().max(1) as u64) as usize).copied()?
+            }
+            _ => None,
+        }
+    }
+
     /// The places of ranges that may hold keys whose first values lie between these (included or not).
     /// Second: whether keys between them may lie in no range.
     pub fn range_places(
@@ -521,6 +531,15 @@ fn remainders(all: &[(Held, Arc<Table>)]) -> Vec<Option<usize>> {
 pub fn hash_of(by: &Partitioning, key: &[Datum]) -> u64 {
     let values: Vec<Datum> = by.keys.iter().zip(key).map(|(k, v)| sort_key(k, v)).collect();
     types::partition_hash(&values)
+}
+
+/// The same when users' functions have hashed some of the key's values.
+pub fn hash_with(by: &Partitioning, key: &[Datum], hashed: &[Option<u64>]) -> u64 {
+    let parts = by.keys.iter().zip(key).zip(hashed).filter(|((_, value), _)| !value.is_null());
+    parts.fold(0, |sum, ((key, value), hash)| {
+        let hash = hash.unwrap_or_else(|| types::partition_hash_of(&sort_key(key, value)));
+        types::add_partition_hash(sum, hash)
+    })
 }
 
 #[cfg(test)]

@@ -856,7 +856,7 @@ fn check_no_reference(
             FOREIGN_KEY_VIOLATION,
             "removing partition \"{}\" violates foreign key constraint \"{}\"",
             part.name,
-            constraint.name
+            exec::modify::named_for_part(&view, table, &constraint.name, part.oid)
         )
         .detail(format!(
             "Key ({})=({}) is still referenced from table \"{}\".",

@@ -168,7 +168,7 @@ pub fn check_bound(
         },
         Held::Hash(modulus, remainder) => {
             let (modulus, remainder) = (*modulus, *remainder);
-            check_modulus(register, modulus, &name).map_err(|e| e.at(spec.at))?;
+            check_modulus(register, modulus, &name)?;
             let held = |(m, r): (u32, u32)| remainder % modulus.min(m) == r % modulus.min(m);
             let found = register.hashes().find(|(hash, _)| held(*hash));
             found.map_or(Ok(()), |(_, id)| overlaps((id, spec.at)))
@@ -176,12 +176,12 @@ pub fn check_bound(
     }
 }
 
-/// The first column in which two bounds differ; 0 when they are equal.
+/// The first column in which two bounds differ; the last one when they are equal.
 fn first_difference(a: &[Edge<Datum>], b: &[Edge<Datum>]) -> usize {
     let differ = |(x, y): (&Edge<Datum>, &Edge<Datum>)| {
         compare_edges(std::slice::from_ref(x), std::slice::from_ref(y)).is_ne()
     };
-    a.iter().zip(b).position(differ).unwrap_or(0)
+    a.iter().zip(b).position(differ).unwrap_or(a.len().saturating_sub(1))
 }
 
 /// Each modulus divides the next larger one.

@@ -46,6 +46,22 @@ pub fn numbers(table: &Table, there: &Table) -> Vec<u16> {
     table.columns.iter().enumerate().map(number).collect()
 }
 
+/// The number of a partition, from 1, among all of a table, each before those below it, in the order of their bounds.
+pub fn number_among(view: &Snapshot, whole: &Table, part: u32) -> Option<usize> {
+    let (mut next, mut number) = (vec![whole.oid], 0);
+    while let Some(id) = next.pop() {
+        if id == part {
+            return Some(number);
+        }
+        number += 1;
+        let Some(table) = view.table(id) else { continue };
+        let (Some(by), Some(family)) = (&table.partitioning, view.family(id)) else { continue };
+        let bounds = family.bounds(by).ok()?;
+        next.extend(bounds.parts.iter().rev().map(|part| part.oid));
+    }
+    None
+}
+
 /// Whether numbers change nothing.
 pub fn is_identity(numbers: &[u16], there: &Table) -> bool {
     numbers.len() == there.columns.len()
@@ -130,8 +146,28 @@ enum KeySource {
     Computed(Expr),
 }
 
+/// Calls of users' hash functions over a partitioned table's rows, for the keys that have one.
+fn hash_calls(table: &Table, by: &Partitioning, cx: &mut ExecContext<'_>) -> Vec<Option<String>> {
+    if by.keys.iter().all(|key| key.hash_function == 0) {
+        return vec![None; by.keys.len()];
+    }
+    let view = cx.catalog_tx.view();
+    let call = |key: &catalog::PartitionKey| {
+        let function = view.function(key.hash_function)?;
+        let schema = view.schema(function.schema).map_or("pg_catalog", |s| s.name.as_str());
+        Some(format!(
+            "{}.{}({}, {}::int8)",
+            crate::session::quote_identifier(schema),
+            crate::session::quote_identifier(&function.name),
+            catalog::partition_text::operand(&view, table, key),
+            types::PARTITION_SEED as i64
+        ))
+    };
+    by.keys.iter().map(call).collect()
+}
+
 /// Reads keys of a partitioned table out of rows, which may be those of another table of its hierarchy.
-pub struct KeyReader(Vec<KeySource>);
+pub struct KeyReader(Vec<KeySource>, Vec<Option<Expr>>);
 
 impl KeyReader {
     /// The keys of `table` in rows as `rows` has them.
@@ -145,7 +181,9 @@ impl KeyReader {
         cx: &mut ExecContext<'_>,
     ) -> Result<KeyReader> {
         let there = numbers(table, rows);
-        let texts: Vec<&str> = by.keys.iter().filter_map(|k| k.expression.as_deref()).collect();
+        let hashes = hash_calls(table, by, cx);
+        let texts = by.keys.iter().filter_map(|k| k.expression.as_deref());
+        let texts: Vec<&str> = texts.chain(hashes.iter().flatten().map(String::as_str)).collect();
         let bound = match texts.is_empty() {
             true => Vec::new(),
             false => {
@@ -168,7 +206,36 @@ impl KeyReader {
                 n => KeySource::Column(usize::from(there[n - 1].max(1)) - 1),
             });
         }
-        Ok(KeyReader(sources))
+        let hashes = hashes.iter().map(|call| call.as_ref().and_then(|_| bound.next()));
+        Ok(KeyReader(sources, hashes.collect()))
+    }
+
+    /// The place of the partition that holds a row with this key.
+    ///
+    /// # Errors
+    /// Those of users' hash functions.
+    pub fn place(
+        &self,
+        bounds: &Bounds,
+        by: &Partitioning,
+        (key, row): (&[Datum], &[Datum]),
+        run: &mut Run<'_, '_>,
+    ) -> Result<Option<usize>> {
+        if self.1.iter().all(Option::is_none) {
+            return Ok(bounds.find(by, key));
+        }
+        let mut hashed = Vec::with_capacity(self.1.len());
+        for call in &self.1 {
+            let hash = match call {
+                Some(call) => eval::eval(call, Row::Values(row), run)?,
+                None => Datum::Null,
+            };
+            hashed.push(match hash {
+                Datum::Int8(hash) => Some(hash as u64),
+                _ => None,
+            });
+        }
+        Ok(bounds.place_of_hash(catalog::partition::hash_with(by, key, &hashed)))
     }
 
     /// The key of a row.
@@ -279,8 +346,13 @@ impl Router {
             let Some(level) = self.levels.get(&at.oid) else { continue };
             let Some(by) = &level.table.partitioning else { return Ok(Ok(at.oid)) };
             let key = level.reader.key(row, run)?;
-            let found = level.bounds.as_ref().and_then(|b| Some((b, b.find(by, &key)?)));
-            let Some((bounds, place)) = found else { return Ok(Err((at.oid, key))) };
+            let place = match &level.bounds {
+                Some(bounds) => level.reader.place(bounds, by, (&key, row), run)?,
+                None => None,
+            };
+            let (Some(bounds), Some(place)) = (&level.bounds, place) else {
+                return Ok(Err((at.oid, key)));
+            };
             let part = &bounds.parts[place];
             if !part.is_partitioned() {
                 return Ok(Ok(part.oid));
@@ -383,7 +455,7 @@ impl Belongs {
     pub fn holds(&self, row: &[Datum], run: &mut Run<'_, '_>) -> Result<bool> {
         for above in &self.0 {
             let key = above.reader.key(row, run)?;
-            let place = above.bounds.find(&above.by, &key);
+            let place = above.reader.place(&above.bounds, &above.by, (&key, row), run)?;
             if place.is_none_or(|at| above.bounds.parts[at].oid != above.part) {
                 return Ok(false);
             }

@@ -399,6 +399,10 @@ impl Level<'_> {
     }
 
     fn of_hash(&self, keys: &[OfKey<'_>]) -> Places {
+        // What users' functions make of values is not known here.
+        if self.by.keys.iter().any(|key| key.hash_function != 0) {
+            return Places::all(self.bounds);
+        }
         let slots = self.bounds.remainders();
         let mut rows: Vec<Vec<Datum>> = vec![Vec::new()];
         for (key, of) in self.by.keys.iter().zip(keys) {

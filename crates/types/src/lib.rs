@@ -37,6 +37,8 @@ pub mod user;
 
 pub use batch::{Batch, Column};
 pub use datum::{Datum, Numeric, Text};
-pub use func::hash::{is_partition_hashable, partition_hash};
+pub use func::hash::{
+    PARTITION_SEED, add_partition_hash, is_partition_hashable, partition_hash, partition_hash_of,
+};
 pub use func::{AggregateRow, CastRow, FunctionRow, OperatorRow};
 pub use io::{FormatContext, TypeIo};

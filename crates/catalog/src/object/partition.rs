@@ -74,6 +74,9 @@ pub struct PartitionKey {
     /// An operator class that was named.
     #[serde(default)]
     pub class: Option<String>,
+    /// The function that hashes it, of a user's operator class; 0: the type's own.
+    #[serde(default)]
+    pub hash_function: Id,
 }
 
 /// FOR VALUES of a partition. Values are texts as the default formats print them.

@@ -41,6 +41,9 @@ pub fn run(
         return Ok(());
     };
     let table = relation_lock::open_owned(cx, name, LockMode::AccessExclusive)?;
+    if table.is_partitioned() {
+        return cluster_partitions(cx, &table, index, verbose);
+    }
     if table.rel == 0 {
         base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table or materialized view", table.name);
     }
@@ -63,6 +66,38 @@ pub fn run(
     note(cx, table.oid, Some(index.oid))?;
     let table = relation_lock::refresh(cx, table.oid)?;
     cluster(cx, table, &index, verbose)
+}
+
+/// Each partition with rows by its part of the index. The whole's own index is not noted: partitions to come would not
+/// be in its order.
+fn cluster_partitions(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    index: Option<&str>,
+    verbose: bool,
+) -> Result<()> {
+    let Some(name) = index else {
+        base::bail!(
+            UNDEFINED_OBJECT,
+            "there is no previously clustered index for table \"{}\"",
+            table.name
+        );
+    };
+    let whole = index_of(cx, table, name)?.oid;
+    for id in crate::inherit::descendants(cx, table.oid, LockMode::AccessExclusive)? {
+        sched::check_interrupts()?;
+        let part = relation_lock::refresh(cx, id)?;
+        if part.is_partitioned() {
+            continue;
+        }
+        let view = cx.catalog_tx.view();
+        let Some(index) = view.part_of_index(&part, whole).cloned() else { continue };
+        relation_lock::expect_checked(cx, &part, "CLUSTER")?;
+        note(cx, id, Some(index.oid))?;
+        let part = relation_lock::refresh(cx, id)?;
+        cluster(cx, part, &index, verbose)?;
+    }
+    Ok(())
 }
 
 /// Writes the table anew.

@@ -119,14 +119,19 @@ pub fn run(
         run_with(prepared, cx, &mut state, &mut Nowhere)?;
         whole.execution = Some(begin.elapsed());
     }
-    let expanded = match !options.analyze && partition::concerns(plan) {
-        true => Some(partition::shown(plan, cx)?),
-        false => None,
+    let (expanded, removed) = match (partition::concerns(plan), options.analyze) {
+        (true, false) => {
+            let (plan, removed) = partition::shown(plan, cx)?;
+            (Some(plan), removed)
+        }
+        (true, true) => (None, partition::removed(plan, cx)?),
+        (false, _) => Default::default(),
     };
     let plan = expanded.as_ref().unwrap_or(plan);
     let verbose = options.verbose.then(|| verbose::Verbose::new(cx.catalog_tx.view()));
-    let describe =
+    let mut describe =
         node::Describe::new(prepared, state.measure.as_deref(), cx.format).verbose(verbose);
+    describe.removed = removed;
     let tree = describe.root(plan);
     let lines = match options.format {
         ExplainFormat::Text => print::text(&tree, options, &whole),

@@ -94,6 +94,8 @@ pub struct Describe<'p> {
     pub(super) verbose: Option<Verbose>,
     /// The name of the table that a scan reads, by the plan's address: no two have the same.
     aliases: RefCell<HashMap<usize, String>>,
+    /// Partitions that are left out of scans when they begin.
+    pub removed: super::partition::Removed,
 }
 
 fn count_scans(plan: &Plan) -> usize {
@@ -181,7 +183,15 @@ impl<'p> Describe<'p> {
             _ => 0,
         };
         let aliases = RefCell::default();
-        Describe { prepared, measures, format, qualify: scans + own > 1, verbose: None, aliases }
+        Describe {
+            prepared,
+            measures,
+            format,
+            qualify: scans + own > 1,
+            verbose: None,
+            aliases,
+            removed: Default::default(),
+        }
     }
 
     /// The same for VERBOSE.
@@ -479,6 +489,12 @@ impl<'p> Describe<'p> {
 
     /// What a node has beside its inputs.
     fn particulars(&self, plan: &Plan, shown: &mut Shown, slots: &HashMap<u16, String>) {
+        if let Some(number) = self.removed.get(&super::partition::place(&plan.node)) {
+            shown.details.push(("Subplans Removed", Detail::Count(*number)));
+            if matches!(plan.node, Node::PartitionScan(_)) && shown.measure.is_none() {
+                shown.children.clear();
+            }
+        }
         match &plan.node {
             Node::SeqScan(scan) => self.on_table(shown, plan, scan, slots),
             Node::IndexScan { scan, index, bounds, backward }

@@ -1,5 +1,7 @@
 //! Scans of partitioned tables as EXPLAIN shows them: an Append over those partitions that are left over.
 
+use std::collections::HashMap;
+
 use base::Result;
 use sql::plan::{Node, PartitionScan};
 use sql::{Expr, Plan, walk};
@@ -18,24 +20,83 @@ pub fn concerns(plan: &Plan) -> bool {
     found
 }
 
+/// How many partitions parameters and functions of the session leave out when a scan begins, by [`place`]: a plan for
+/// all values would read them.
+pub type Removed = HashMap<usize, u64>;
+
+/// What tells a scan from others in one plan, however the plan is moved.
+pub fn place(node: &Node) -> usize {
+    match node {
+        Node::Append(inputs) => inputs.as_ptr() as usize,
+        Node::PartitionScan(scan) => std::ptr::from_ref(&**scan) as usize,
+        _ => 0,
+    }
+}
+
 /// A copy of a plan in which the partitions stand.
 ///
 /// # Errors
 /// Those of values that are computed to find them.
-pub fn shown(plan: &Plan, cx: &mut ExecContext<'_>) -> Result<Plan> {
-    let mut plan = plan.clone();
-    crate::spi::with_run(cx, |run| expand(&mut plan, run))?;
-    Ok(plan)
+pub fn shown(plan: &Plan, cx: &mut ExecContext<'_>) -> Result<(Plan, Removed)> {
+    let (mut plan, mut removed) = (plan.clone(), Removed::new());
+    crate::spi::with_run(cx, |run| expand(&mut plan, &mut removed, run))?;
+    Ok((plan, removed))
 }
 
-fn expand(plan: &mut Plan, run: &mut Run<'_, '_>) -> Result<()> {
+/// What is left out of the scans of a plan that has run.
+///
+/// # Errors
+/// Those of values that are computed to find out.
+pub fn removed(plan: &Plan, cx: &mut ExecContext<'_>) -> Result<Removed> {
+    let (mut removed, mut failed) = (Removed::new(), None);
+    crate::spi::with_run(cx, |run| {
+        plan.walk(&mut |plan| {
+            let Node::PartitionScan(scan) = &plan.node else { return };
+            match left_out(scan, run) {
+                Ok((_, 0)) => {}
+                Ok((_, number)) => drop(removed.insert(place(&plan.node), number)),
+                Err(error) => failed = Some(error),
+            }
+        });
+        failed.take().map_or(Ok(()), Err)
+    })?;
+    Ok(removed)
+}
+
+/// The plans of the partitions that are read, and how many more a plan for all values would read.
+fn left_out(scan: &PartitionScan, run: &mut Run<'_, '_>) -> Result<(Vec<Plan>, u64)> {
+    let view = run.cx.catalog_tx.view();
+    let late = |e: &Expr| walk::any(e, &|x| matches!(x, Expr::Slot(..) | Expr::Subquery(_)));
+    let mut planned = |e: &Expr| {
+        let known = !late(e) && walk::max_param(e).is_none() && !walk::is_changeable(e);
+        if known { eval::eval(e, Row::Empty, run).map(Some) } else { Ok(None::<Datum>) }
+    };
+    let before = sql::prune::leaves(&view, &scan.table, &scan.prune, &mut planned)?.len();
+    let mut value = |e: &Expr| {
+        let known = !late(e) && walk::max_param(e).is_none_or(|n| (n as usize) < run.params.len());
+        if known { eval::eval(e, Row::Empty, run).map(Some) } else { Ok(None::<Datum>) }
+    };
+    let parts = expanded(scan, &view, &mut value)?;
+    let number = before.saturating_sub(parts.len()) as u64;
+    Ok((parts, number))
+}
+
+fn expand(plan: &mut Plan, removed: &mut Removed, run: &mut Run<'_, '_>) -> Result<()> {
     sched::check_stack()?;
     if let Node::PartitionScan(scan) = &plan.node {
-        *plan = append(scan, plan, run)?;
+        let (parts, number) = left_out(scan, run)?;
+        if number > 0 && parts.is_empty() {
+            removed.insert(place(&plan.node), number);
+            return Ok(());
+        }
+        *plan = append(scan, plan, parts, number > 0);
+        if number > 0 {
+            removed.insert(place(&plan.node), number);
+        }
         return Ok(());
     }
     for child in plan.children_mut() {
-        expand(child, run)?;
+        expand(child, removed, run)?;
     }
     Ok(())
 }
@@ -56,28 +117,22 @@ fn name(part: &mut Plan, table: &str, number: Option<usize>) {
     part.children_mut().into_iter().for_each(|child| name(child, table, number));
 }
 
-fn append(scan: &PartitionScan, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Plan> {
-    let view = run.cx.catalog_tx.view();
-    let mut value = |e: &Expr| {
-        let late = walk::any(e, &|x| matches!(x, Expr::Slot(..) | Expr::Subquery(_)));
-        let known = !late && walk::max_param(e).is_none_or(|n| (n as usize) < run.params.len());
-        if known { eval::eval(e, Row::Empty, run).map(Some) } else { Ok(None::<Datum>) }
-    };
-    let mut parts = expanded(scan, &view, &mut value)?;
+/// The plans of partitions as one; `whole`: even one of them stands below an Append.
+fn append(scan: &PartitionScan, plan: &Plan, mut parts: Vec<Plan>, whole: bool) -> Plan {
     let count = parts.len().max(1) as f64;
-    let alone = parts.len() == 1;
+    let alone = parts.len() == 1 && !whole;
     for (n, part) in parts.iter_mut().enumerate() {
         name(part, &scan.table.name, (!alone).then_some(n + 1));
         part.estimate.total = plan.estimate.total / count;
         part.estimate.rows = (plan.estimate.rows / count).max(1.0);
     }
     let estimate = plan.estimate;
-    Ok(match parts.len() {
+    match parts.len() {
         0 => Plan { node: Node::Nothing, estimate },
-        1 => match parts.pop() {
+        1 if alone => match parts.pop() {
             Some(part) => Plan { estimate, ..part },
             None => Plan { node: Node::Nothing, estimate },
         },
         _ => Plan { node: Node::Append(parts), estimate },
-    })
+    }
 }

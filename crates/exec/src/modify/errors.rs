@@ -337,6 +337,22 @@ fn topmost<'v>(view: &'v Snapshot, table: &'v Table, name: &'v str) -> (&'v Tabl
     (table, name)
 }
 
+/// The name of a foreign key's part for a partition of the table that it refers to: the key's, with the partition's
+/// number among all.
+pub fn named_for_part<'n>(
+    view: &Snapshot,
+    child: &Table,
+    constraint: &'n str,
+    part: u32,
+) -> std::borrow::Cow<'n, str> {
+    let key = child.foreign_keys().find(|(c, k)| c.name == constraint && k.table != part);
+    let whole = key.and_then(|(_, key)| view.table(key.table)).filter(|t| t.is_partitioned());
+    match whole.and_then(|whole| crate::partition::number_among(view, whole, part)) {
+        Some(number) => format!("{constraint}{number}").into(),
+        None => constraint.into(),
+    }
+}
+
 /// `23503`: rows of another table still refer to the row with the `key` of these columns.
 pub fn still_referenced(
     cx: &mut ExecContext<'_>,
@@ -350,6 +366,7 @@ pub fn still_referenced(
     let key = key.map_or_else(String::new, |k| format!(" {k}"));
     let view = cx.catalog_tx.view();
     let (child, constraint) = topmost(&view, child, constraint);
+    let constraint = &*named_for_part(&view, child, constraint, parent.oid);
     let schema = schema_name(&view, child);
     err!(
         FOREIGN_KEY_VIOLATION,

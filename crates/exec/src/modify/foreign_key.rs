@@ -801,8 +801,13 @@ fn replacement(
         }
         (ForeignKeyAction::SetDefault, _) => {
             let mut values = Vec::new();
+            // The defaults are those of the table that has the key as a whole.
+            let whole = whole_of_key(&run.cx.catalog_tx.view(), &fk.child, fk.constraint);
             for n in columns {
-                values.push(crate::spi::default_value(&fk.child, *n, run.cx)?);
+                let name = &fk.child.columns[usize::from(*n) - 1].name;
+                let above = whole.as_ref().and_then(|t| Some((t, t.column(name)?.0)));
+                let (table, n) = above.unwrap_or((&fk.child, *n));
+                values.push(crate::spi::default_value(table, n, run.cx)?);
             }
             values
         }

@@ -39,7 +39,9 @@ use crate::rows::{self, Row};
 use crate::run::Run;
 use crate::table::Projection;
 
-pub use errors::{duplicated_in_build, excluded_in_build, may_read, missing_parent, mixed_nulls};
+pub use errors::{
+    duplicated_in_build, excluded_in_build, may_read, missing_parent, mixed_nulls, named_for_part,
+};
 pub use foreign_key::{References, Touched};
 pub use inherited::{as_named, as_own, change_part, touched};
 pub use unique::find_duplicate;

@@ -50,7 +50,7 @@ pub fn call(
         }
         F::PgMaintainPartitions => Datum::Int8(crate::interval::maintain(id, run)?),
         F::PgStepPartitions => Datum::Bool(crate::redistribute::step(id, run.cx)?),
-        F::SatisfiesHashPartition => return satisfies(&view, args).map(Some),
+        F::SatisfiesHashPartition => return satisfies(&view, args, run).map(Some),
         _ => return Ok(None),
     }))
 }
@@ -136,7 +136,7 @@ fn tree(
 }
 
 /// `satisfies_hash_partition(table, modulus, remainder, VARIADIC key)`.
-fn satisfies(view: &Snapshot, args: &[Datum]) -> Result<Datum> {
+fn satisfies(view: &Snapshot, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Datum> {
     if args.len() < 3 || args[..3].iter().any(Datum::is_null) {
         return Ok(Datum::Bool(false));
     }
@@ -176,8 +176,39 @@ fn satisfies(view: &Snapshot, args: &[Datum]) -> Result<Datum> {
     for (n, (key, value)) in by.keys.iter().zip(&spread).enumerate() {
         check_type(n, key.ty, value, variadic)?;
     }
-    let hash = catalog::partition::hash_of(by, &spread);
+    let mut hashed = vec![None; spread.len()];
+    for ((key, value), hash) in by.keys.iter().zip(&spread).zip(&mut hashed) {
+        if key.hash_function != 0 && !value.is_null() {
+            *hash = own_hash(view, key, value, run)?;
+        }
+    }
+    let hash = catalog::partition::hash_with(by, &spread, &hashed);
     Ok(Datum::Bool(hash % modulus as u64 == remainder as u64))
+}
+
+/// The hash of a user's operator class.
+fn own_hash(
+    view: &Snapshot,
+    key: &catalog::PartitionKey,
+    value: &Datum,
+    run: &mut Run<'_, '_>,
+) -> Result<Option<u64>> {
+    let Some(function) = view.function(key.hash_function) else { return Ok(None) };
+    let schema = view.schema(function.schema).map_or("pg_catalog", |s| s.name.as_str());
+    let text = types::io::to_text(Oid(key.ty), value, &types::FormatContext::default())?;
+    let sql = format!(
+        "{}.{}('{}'::{}, {}::int8)",
+        super::quote_identifier(schema),
+        super::quote_identifier(&function.name),
+        text.replace("'", "''"),
+        types::io::format_type(Oid(key.ty), -1),
+        types::PARTITION_SEED as i64
+    );
+    let role = run.cx.role;
+    Ok(match crate::spi::expression_value(&sql, oids::INT8, -1, role, run.cx)? {
+        Datum::Int8(hash) => Some(hash as u64),
+        _ => None,
+    })
 }
 
 fn is_array_key(by: &catalog::Partitioning) -> bool {

@@ -58,6 +58,7 @@ impl Binder<'_> {
             });
             let parent = parent.map(|range| self.find_table(&range)).transpose()?;
             if let Some(parent) = parent {
+                self.check_parent(&parent, persistence, true)?;
                 partition.bound = Some(self.bound_spec(spec, &parent)?);
             }
         }
@@ -124,6 +125,13 @@ impl Binder<'_> {
             }
         }
         if let Some(spec) = &stmt.partspec {
+            if constraints.iter().any(|c| c.no_inherit) {
+                return Err(err!(
+                    INVALID_TABLE_DEFINITION,
+                    "cannot add NO INHERIT constraint to partitioned table \"{}\"",
+                    name.name
+                ));
+            }
             let mut table = transient_table(&name.name, &columns);
             for (column, def) in table.columns.iter_mut().zip(&columns) {
                 column.collation = def.collation;

@@ -333,6 +333,9 @@ impl<'a> Binder<'a> {
             for (at, (node, number)) in items.iter().zip(columns).enumerate() {
                 let column = &table.columns[usize::from(*number) - 1];
                 if matches!(node.node, Some(NodeEnum::SetToDefault(_))) {
+                    if let Some(part) = part_of(cols, at) {
+                        return Err(super::subscript::cannot_default(part, self.at(part.location)));
+                    }
                     self.check_shown_default(table, *number)?;
                 }
                 row[usize::from(*number) - 1] =
@@ -875,6 +878,18 @@ impl<'a> Binder<'a> {
         location: i32,
     ) -> Result<Option<Expr>> {
         match inner(&multi.source) {
+            // `ROW(v.*)`: as many values as the star stands for.
+            Some(NodeEnum::RowExpr(row)) if row.args.iter().any(super::expr::is_star) => {
+                let mut items = self.row_items(scope, &row.args)?;
+                if items.len() != multi.ncolumns as usize {
+                    return Err(err!(
+                        SYNTAX_ERROR,
+                        "number of columns does not match number of values"
+                    )
+                    .at(self.at(row.location)));
+                }
+                Ok(Some(items.swap_remove((multi.colno - 1) as usize)))
+            }
             Some(NodeEnum::RowExpr(row)) => {
                 if row.args.len() != multi.ncolumns as usize {
                     return Err(err!(

@@ -122,14 +122,7 @@ impl Binder<'_> {
     }
 
     /// The items of `ROW(…)`; `t.*` and `(row).*` among them are spread out.
-    fn row_items(&mut self, scope: &Scope<'_>, nodes: &[pb::Node]) -> Result<Vec<Expr>> {
-        let is_star = |n: &pb::Node| match &n.node {
-            Some(NodeEnum::ColumnRef(c)) => {
-                matches!(c.fields.last().and_then(|f| f.node.as_ref()), Some(NodeEnum::AStar(_)))
-            }
-            Some(NodeEnum::AIndirection(i)) => super::subscript::ends_with_star(i),
-            _ => false,
-        };
+    pub(super) fn row_items(&mut self, scope: &Scope<'_>, nodes: &[pb::Node]) -> Result<Vec<Expr>> {
         let mut out = Vec::with_capacity(nodes.len());
         for node in nodes {
             if !is_star(node) {
@@ -1101,4 +1094,15 @@ pub(crate) fn not(expr: Expr) -> Expr {
 
 fn is_row(ty: Oid) -> bool {
     ty == RECORD || types::user::shape(ty).is_some()
+}
+
+/// Whether a node is `t.*` or `(row).*`.
+pub(super) fn is_star(n: &pb::Node) -> bool {
+    match &n.node {
+        Some(NodeEnum::ColumnRef(c)) => {
+            matches!(c.fields.last().and_then(|f| f.node.as_ref()), Some(NodeEnum::AStar(_)))
+        }
+        Some(NodeEnum::AIndirection(i)) => super::subscript::ends_with_star(i),
+        _ => false,
+    }
 }

@@ -133,7 +133,7 @@ impl Inherited {
                 (own.ty, own.typmod),
             ));
         }
-        if known.collation != own.collation {
+        if known.collation != own.collation && !self.is_partition {
             base::bail!(COLLATION_MISMATCH, "column \"{name}\" has a collation conflict");
         }
         if known.generated {
@@ -240,7 +240,7 @@ impl Binder<'_> {
         Ok(out)
     }
 
-    fn check_parent(
+    pub(crate) fn check_parent(
         &self,
         table: &Table,
         persistence: Persistence,

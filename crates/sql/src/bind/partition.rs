@@ -59,7 +59,9 @@ impl Binder<'_> {
                     self.partition_expression(&rel, node, number, &mut out.uses)?
                 }
             };
-            out.keys.push(self.partition_order(key, elem, strategy)?);
+            let key = self.partition_order(key, elem, strategy)?;
+            out.uses.extend(Some(key.hash_function).filter(|function| *function != 0));
+            out.keys.push(key);
         }
         Ok(out)
     }
@@ -171,7 +173,15 @@ impl Binder<'_> {
         }
         key.slot = self.cx.catalog.key_collation(key.collation, key.ty);
         key.class = ast::strings(&elem.opclass).last().map(|s| (*s).to_owned());
-        let method = if strategy == Strategy::Hash { "hash" } else { "btree" };
+        let method = match strategy {
+            Strategy::Hash => base::AccessMethod::Hash,
+            _ => base::AccessMethod::BTree,
+        };
+        if let Some(function) = self.partition_class(elem, Oid(key.ty), method)? {
+            key.hash_function = function;
+            return Ok(key);
+        }
+        let method = method.name();
         let base = types::user::base_type(Oid(key.ty), -1).0;
         let fits = match strategy {
             Strategy::Hash => types::is_partition_hashable(base),
@@ -193,6 +203,41 @@ impl Binder<'_> {
             }));
         }
         Ok(key)
+    }
+
+    /// The named operator class must be there; the hash function of a user's one.
+    fn partition_class(
+        &self,
+        elem: &pb::PartitionElem,
+        ty: Oid,
+        method: base::AccessMethod,
+    ) -> Result<Option<u32>> {
+        let names = ast::strings(&elem.opclass);
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let (schema, name) = ast::qualified(&names);
+        let catalog = &self.cx.catalog;
+        let in_place = |c: &&catalog::OperatorClass| match schema {
+            Some(schema) => catalog.schema_named(schema).is_some_and(|s| s.oid == c.schema),
+            None => self.cx.search_path.contains(&c.schema),
+        };
+        let mut own = catalog.operator_classes().filter(|c| c.method == method.oid());
+        let own = own.find(|c| c.name == name && in_place(c));
+        if let Some(class) = own {
+            let hash = class.functions.iter().find(|f| f.number == 2);
+            return Ok(hash.map(|f| f.function).filter(|_| method == base::AccessMethod::Hash));
+        }
+        let base = types::user::base_type(ty, -1).0;
+        if types::opclass::named(method.oid(), name, base).is_none() {
+            return Err(err!(
+                UNDEFINED_OBJECT,
+                "operator class \"{}\" does not exist for access method \"{}\"",
+                names.join("."),
+                method.name()
+            ));
+        }
+        Ok(None)
     }
 
     /// Elements of PARTITION OF: columns that the parent has, with its types.

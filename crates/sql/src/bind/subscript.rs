@@ -434,7 +434,7 @@ pub(crate) fn ends_with_star(i: &pb::AIndirection) -> bool {
     matches!(i.indirection.last().and_then(|n| n.node.as_ref()), Some(NodeEnum::AStar(_)))
 }
 
-fn cannot_default(assignment: &pb::ResTarget, position: u32) -> base::Error {
+pub(super) fn cannot_default(assignment: &pb::ResTarget, position: u32) -> base::Error {
     let what = match assignment.indirection.first().and_then(|n| n.node.as_ref()) {
         Some(NodeEnum::AIndices(_)) => "an array element",
         _ => "a subfield",

@@ -126,12 +126,22 @@ const EXTENDED: Body = S(|a, _| {
 
 /// The hash of a key by which PostgreSQL chooses hash partitions; NULLs don't count.
 pub fn partition_hash(key: &[Datum]) -> u64 {
-    const SEED: u64 = 0x7a5b_2236_7996_dcfd;
+    let values = key.iter().filter(|value| !value.is_null());
+    values.fold(0, |sum, value| add_partition_hash(sum, extended_hash(value, PARTITION_SEED)))
+}
+
+/// The seed with which the parts of a partition key are hashed.
+pub const PARTITION_SEED: u64 = 0x7a5b_2236_7996_dcfd;
+
+/// The hash of a partition key with one part more, whose hash is `hash`.
+pub fn add_partition_hash(sum: u64, hash: u64) -> u64 {
     const STEP: u64 = 0x49a0_f4dd_15e5_a8e3;
-    key.iter().filter(|value| !value.is_null()).fold(0, |sum: u64, value| {
-        let hash = extended_hash(value, SEED);
-        sum ^ hash.wrapping_add(STEP).wrapping_add(sum << 54).wrapping_add(sum >> 7)
-    })
+    sum ^ hash.wrapping_add(STEP).wrapping_add(sum << 54).wrapping_add(sum >> 7)
+}
+
+/// The hash of one part of a partition key.
+pub fn partition_hash_of(value: &Datum) -> u64 {
+    extended_hash(value, PARTITION_SEED)
 }
 
 /// Whether keys of a type have such a hash.
