@@ -982,7 +982,7 @@ impl Frame<'_> {
     /// Begins a query that gives its rows step by step.
     pub fn start(&mut self, source: &Source, cx: &mut ExecContext<'_>) -> Result<Started> {
         let mut tables = Vec::new();
-        let (prepared, shape, params, text) = match source {
+        let (mut prepared, shape, mut params, text) = match source {
             Source::Query(code) => {
                 let compiled = self.query(*code, cx)?;
                 let What::Query { prepared, shape, tables: known } = &compiled.what else {
@@ -997,25 +997,25 @@ impl Frame<'_> {
                 let text = self.command(*code, cx)?;
                 let params = self.using(using, cx)?;
                 let types: Vec<base::Oid> = params.iter().map(|p| p.1).collect();
-                let mut prepared = self.prepare_text(&text, &types, cx)?;
-                let mut params: Vec<Datum> = params.into_iter().map(|p| p.0).collect();
-                // EXPLAIN and SHOW give all their lines at once; what is begun is a query of these.
-                if let (Statement::Utility(_), [column]) =
-                    (&prepared.statement, prepared.columns.as_slice())
-                {
-                    let (rows, _) = self.rows_of(&prepared, Some(&params), usize::MAX, cx)?;
-                    let lines = rows.into_iter().filter_map(|row| row.into_iter().next());
-                    params = vec![Datum::array(types::oids::TEXT, lines.collect())];
-                    let name = exec::session::quote_identifier(&column.name);
-                    let text = format!("SELECT pg_catalog.unnest($1) AS {name}");
-                    prepared = self.prepare_text(&text, &[LINES], cx)?;
-                }
+                let prepared = self.prepare_text(&text, &types, cx)?;
+                let params: Vec<Datum> = params.into_iter().map(|p| p.0).collect();
                 let columns =
                     prepared.columns.iter().map(|c| (Text::from(c.name.as_str()), c.ty)).collect();
                 (prepared, Arc::new(Shape { ty: RECORD, columns }), params, text)
             }
             Source::Cursor(..) => return Err(Error::internal("a cursor is opened elsewhere")),
         };
+        // EXPLAIN and SHOW give all their lines at once; what is begun is a query of these.
+        if let (Statement::Utility(_), [column]) =
+            (&prepared.statement, prepared.columns.as_slice())
+        {
+            let (rows, _) = self.rows_of(&prepared, Some(&params), usize::MAX, cx)?;
+            let lines = rows.into_iter().filter_map(|row| row.into_iter().next());
+            params = vec![Datum::array(types::oids::TEXT, lines.collect())];
+            let name = exec::session::quote_identifier(&column.name);
+            let text = format!("SELECT pg_catalog.unnest($1) AS {name}");
+            prepared = self.prepare_text(&text, &[LINES], cx)?;
+        }
         if !sql::embedded::returns_rows(&prepared) {
             if prepared.tag == "SELECT" || matches!(prepared.statement, Statement::Query(_)) {
                 return Err(err!(
