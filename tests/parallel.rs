@@ -290,7 +290,7 @@ fn explain_says_what_each_helper_did() {
         };
         own.take_while(|l| !l.contains("->")).filter_map(rows).collect::<Vec<u64>>()
     };
-    for (name, all) in [("t", 60_000), ("u", 30_000)] {
+    for (name, all) in [("public.t", 60_000), ("public.u", 30_000)] {
         let by_worker = of_scan(name);
         assert_eq!(by_worker.len(), 2, "{name} in\n{text}");
         assert!(by_worker.iter().sum::<u64>() <= all, "{by_worker:?}");

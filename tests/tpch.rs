@@ -4,7 +4,8 @@
 //! `make test` compares the answers at scale 0.01. `make bench-tpch` (the ignored test, in a release
 //! build) does so at `SCALE` (1), takes times, each server's best of three in turns on a warm cache,
 //! and prints the table that it keeps in `bench/results/`. Both servers have the same tables, keys,
-//! indexes and memory, and no parallel query; PostgreSQL has jit off, which is faster in sum.
+//! indexes and memory, and as many helpers for a query (`HELPERS=0` for none); PostgreSQL has jit off, which is
+//! faster in sum.
 
 mod support;
 
@@ -198,9 +199,7 @@ impl Pair {
     fn new(scale: f64, settings: &[&str]) -> Pair {
         let dir = TempDir::new("tpch");
         let server = Server::start(&dir.path().join("data"), settings);
-        let mut with = vec!["max_parallel_workers_per_gather=0"];
-        with.extend(settings);
-        let oracle = Oracle::start_with("C", &with);
+        let oracle = Oracle::start_with("C", settings);
         let loading = [load(server.port, scale), load(oracle.port, scale)];
         let ours = Client::connect(server.port).expect("the server takes connections");
         let theirs = Client::connect(oracle.port).expect("PostgreSQL takes connections");
@@ -237,6 +236,18 @@ fn the_answers_are_those_of_postgresql() {
             failures.push(format!("{name}\n{difference}"));
         }
     }
+    // The same with helpers wherever there may be any, in memory and with files.
+    for work_mem in ["4MB", "64kB"] {
+        for set in ["force_parallel_mode = on", &format!("work_mem = '{work_mem}'")] {
+            let answer = pair.ours.query(&format!("SET {set}")).expect("the connection holds");
+            assert!(answer.error.is_none(), "{set}");
+        }
+        for number in 1..=22 {
+            if let (Some(difference), _) = pair.compare(&query(number, 0.01), 1) {
+                failures.push(format!("query {number}, parallel, {work_mem}\n{difference}"));
+            }
+        }
+    }
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
@@ -258,7 +269,9 @@ fn line(out: &mut String, name: &str, [ours, theirs]: [f64; 2], note: &str) {
 fn benchmark() {
     let scale: f64 = std::env::var("SCALE").ok().and_then(|s| s.parse().ok()).unwrap_or(1.0);
     // Lineitem of scale 1 must fit a quarter of the buffers, or both servers read around them.
-    let settings = ["shared_buffers=4GB", "work_mem=64MB", "max_wal_size=8GB"];
+    let helpers = std::env::var("HELPERS").unwrap_or_else(|_| "2".to_owned());
+    let helpers = format!("max_parallel_workers_per_gather={helpers}");
+    let settings = ["shared_buffers=4GB", "work_mem=64MB", "max_wal_size=8GB", helpers.as_str()];
     let mut pair = Pair::new(scale, &settings);
     let only = std::env::var("QUERIES").unwrap_or_default();
     let wanted = |n: i32| only.is_empty() || only.split(' ').any(|q| q == n.to_string());
