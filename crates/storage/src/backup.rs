@@ -22,23 +22,6 @@ use base::{Error, Lsn, Result};
 use crate::Storage;
 use crate::control::Control;
 
-/// Redo positions that running backups need.
-#[derive(Default)]
-pub(crate) struct Held(Vec<u64>);
-
-impl Held {
-    /// The least of them.
-    pub(crate) fn least(&self) -> Option<u64> {
-        self.0.iter().copied().min()
-    }
-
-    fn remove(&mut self, lsn: u64) {
-        if let Some(at) = self.0.iter().position(|held| *held == lsn) {
-            self.0.swap_remove(at);
-        }
-    }
-}
-
 /// A file of a backup.
 #[derive(Clone, Debug)]
 pub struct BackupFile {

@@ -24,6 +24,8 @@ pub(crate) mod pool;
 mod resize;
 mod view;
 
+pub use frame::FrameInfo;
+
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -34,14 +36,9 @@ use base::{Lsn, PageId, Result};
 use frame::{DIRTY, Frame};
 use pool::{Load, Pool};
 
-use crate::page;
+use crate::page::{self, PAGE_HEADER, PAGE_SIZE, Page};
 
 pub use view::PageView;
-
-/// Bytes in a page.
-pub const PAGE_SIZE: usize = 8192;
-/// One page's bytes.
-pub type Page = [u8; PAGE_SIZE];
 
 /// Frames, mapping partitions, clock sweep.
 pub struct BufferPool {
@@ -58,21 +55,6 @@ pub struct Pinned {
 unsafe impl Send for Pinned {}
 // SAFETY: all access through a shared pin is by latch or atomics.
 unsafe impl Sync for Pinned {}
-
-/// The content of one frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FrameInfo {
-    /// The frame, from 0.
-    pub number: u32,
-    /// Its page; None: free, or about to change its page.
-    pub page: Option<PageId>,
-    /// Newer than the file.
-    pub dirty: bool,
-    /// Usage count, 0 to 5.
-    pub usage: u16,
-    /// Pins.
-    pub pins: u32,
-}
 
 /// Shared content latch.
 pub struct ReadGuard<'a>(&'a Pinned);
@@ -252,9 +234,7 @@ impl Pinned {
     }
 
     fn hint_or_u16(&self, offset: usize, bits: u16) {
-        assert!(
-            offset.is_multiple_of(2) && offset + 2 <= PAGE_SIZE && offset >= crate::PAGE_HEADER
-        );
+        assert!(offset.is_multiple_of(2) && offset + 2 <= PAGE_SIZE && offset >= PAGE_HEADER);
         // SAFETY: in bounds; aligned since pages are and the offset is even; the page's memory
         // lives as long as the pin.
         let word = unsafe {

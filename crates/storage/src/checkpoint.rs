@@ -18,142 +18,16 @@
 //! Work goes on meanwhile ("fuzzy"). No checkpoint is made when nothing was logged since the last.
 //! The checkpointer sleeps without a time limit until something is logged.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
 use base::faults::{self, Fault};
 use base::settings::{live_int, live_real, setting};
-use base::{Error, Result, WaitEvent};
-use sched::{Condvar, Mutex, TaskRef};
+use base::{Result, WaitEvent};
 
 use crate::core::Core;
+use crate::signal::{Requests, stopping};
 use crate::stats::{add_time, bump};
-use crate::wal::stopping;
-
-/// The flags that others raise for the checkpointer; no locks, so that the WAL writer may.
-pub(crate) struct Signal {
-    task: OnceLock<TaskRef>,
-    /// It waits for something to be logged.
-    idle: AtomicBool,
-    /// The log has grown by as much as triggers a checkpoint.
-    volume: AtomicBool,
-    /// A log segment to be prepared; 0: none.
-    segment: AtomicU64,
-    stop: AtomicBool,
-}
-
-impl Signal {
-    pub(crate) fn new() -> Signal {
-        Signal {
-            task: OnceLock::new(),
-            idle: AtomicBool::new(false),
-            volume: AtomicBool::new(false),
-            segment: AtomicU64::new(0),
-            stop: AtomicBool::new(false),
-        }
-    }
-
-    pub(crate) fn wake(&self) {
-        if let Some(task) = self.task.get() {
-            task.unpark();
-        }
-    }
-
-    /// Something was logged; `much`: so much that a checkpoint is due.
-    pub(crate) fn logged(&self, much: bool) {
-        let due = much && !self.volume.swap(true, Ordering::AcqRel);
-        if due || (self.idle.load(Ordering::Acquire) && self.idle.swap(false, Ordering::AcqRel)) {
-            self.wake();
-        }
-    }
-
-    /// A segment will be needed soon.
-    pub(crate) fn prepare_segment(&self, number: u64) {
-        self.segment.store(number, Ordering::Release);
-        self.wake();
-    }
-
-    pub(crate) fn stop(&self) {
-        self.stop.store(true, Ordering::SeqCst);
-        self.wake();
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::SeqCst)
-    }
-
-    /// Whether anything that was said is still to be done. Waits for nothing.
-    fn is_told(&self) -> bool {
-        self.is_stopped()
-            || self.volume.load(Ordering::SeqCst)
-            || self.segment.load(Ordering::SeqCst) != 0
-    }
-}
-
-/// Requests for checkpoints, and how far they are.
-pub(crate) struct Requests {
-    state: Mutex<Progress>,
-    done: Condvar,
-}
-
-#[derive(Default)]
-struct Progress {
-    wanted: bool,
-    started: u64,
-    ended: u64,
-    ended_thread: bool,
-    error: Option<Error>,
-}
-
-impl Requests {
-    pub(crate) fn new() -> Requests {
-        let state = Mutex::new(WaitEvent::LWLockOther, Progress::default());
-        Requests { state, done: Condvar::new() }
-    }
-
-    /// Asks for a checkpoint that begins from now on, and waits for its end.
-    pub(crate) fn ask_and_wait(&self, signal: &Signal) -> Result<()> {
-        let mut progress = self.state.lock();
-        let target = progress.started + 1;
-        progress.wanted = true;
-        signal.wake();
-        while progress.ended < target {
-            if progress.ended_thread {
-                return Err(stopping());
-            }
-            (progress, _) =
-                self.done.wait(&self.state, progress, WaitEvent::IPCCheckpointDone, None);
-        }
-        match &progress.error {
-            Some(error) => Err(error.clone()),
-            None => Ok(()),
-        }
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.state.lock().wanted
-    }
-
-    fn begin(&self) {
-        let mut progress = self.state.lock();
-        progress.wanted = false;
-        progress.started += 1;
-    }
-
-    fn end(&self, result: Result<()>) {
-        let mut progress = self.state.lock();
-        progress.ended = progress.started;
-        progress.error = result.err();
-        drop(progress);
-        self.done.notify_all();
-    }
-
-    fn thread_ended(&self) {
-        self.state.lock().ended_thread = true;
-        self.done.notify_all();
-    }
-}
 
 /// How much time and log the writes of a checkpoint may be spread over.
 pub(crate) struct Pace(Option<Spread>);
@@ -375,7 +249,9 @@ mod tests {
     use base::Lsn;
 
     use super::*;
-    use crate::{Options, Participant, Storage};
+    use crate::Options;
+    use crate::Storage;
+    use crate::participant::Participant;
 
     struct Nobody;
 

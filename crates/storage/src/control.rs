@@ -31,10 +31,10 @@ use std::time::{Duration, Instant};
 use base::{Error, Lsn, Result, WaitEvent, err};
 use sched::io_wait;
 
-use crate::buffer::PAGE_SIZE;
 use crate::manifest::Listed;
 use crate::options::Options;
-use crate::wal::record::Cursor;
+use crate::page::PAGE_SIZE;
+use crate::wal::cursor::Cursor;
 
 const MAGIC: &[u8; 8] = b"THRDGRES";
 /// The format that is written.

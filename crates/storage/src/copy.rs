@@ -2,7 +2,8 @@
 
 use base::{Fork, PageId, RelId, Result};
 
-use crate::{PAGE_HEADER, PAGE_SIZE, Storage};
+use crate::Storage;
+use crate::page::{PAGE_HEADER, PAGE_SIZE};
 
 /// The new file grows by so many pages at a time.
 const PORTION: u32 = 128;

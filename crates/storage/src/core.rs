@@ -4,19 +4,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use base::{Result, WaitEvent};
 use base::settings::{live_int, setting};
+use base::{Result, WaitEvent};
 use sched::Mutex;
 
-use crate::Participant;
-use crate::backup::Held;
 use crate::buffer::pool::Pool;
-use crate::checkpoint::{Requests, Signal};
 use crate::control::Control;
 use crate::files::Files;
+use crate::held::Held;
 use crate::options::Options;
+use crate::participant::Participant;
+use crate::signal::{Requests, Signal, stopping};
 use crate::stats::Counters;
-use crate::wal::{Log, stopping};
+use crate::wal::Log;
 use crate::wal::segment::Segments;
 
 /// Everything but the threads' handles.

@@ -16,6 +16,7 @@
 
 mod descriptors;
 mod overlay;
+pub(crate) mod relation;
 mod table;
 
 use std::collections::HashSet;
@@ -35,14 +36,12 @@ use overlay::Overlay;
 use sched::{Mutex, SpinLock, WaitObject, Waiting, io_wait};
 use table::Table;
 
-use crate::buffer::{PAGE_SIZE, Page};
 use crate::fatal;
+use crate::files::relation::{FORKS, ForkState, Relation};
 use crate::manifest::{Manifest, Written};
 use crate::options::Options;
+use crate::page::{PAGE_SIZE, Page};
 use crate::stats::{Counters, bump};
-
-/// All forks.
-pub(crate) const FORKS: [Fork; 3] = [Fork::Main, Fork::Fsm, Fork::Vm];
 
 /// See the module.
 pub(crate) struct Files {
@@ -61,25 +60,6 @@ pub(crate) struct Files {
     names_changed: AtomicBool,
     options: Options,
     counters: Arc<Counters>,
-}
-
-/// The facts known about one relation's files.
-pub(crate) struct Relation {
-    rel: RelId,
-    dropped: AtomicBool,
-    forks: [ForkState; 3],
-}
-
-struct ForkState {
-    blocks: AtomicU32,
-    exists: AtomicBool,
-    needs_sync: AtomicBool,
-}
-
-impl Relation {
-    fn fork(&self, fork: Fork) -> &ForkState {
-        &self.forks[fork as usize]
-    }
 }
 
 impl Files {

@@ -33,6 +33,7 @@ mod copy;
 mod core;
 mod fatal;
 mod files;
+mod held;
 mod manifest;
 mod memory;
 #[cfg(test)]
@@ -40,7 +41,9 @@ mod model;
 pub mod mtr;
 mod options;
 mod page;
+mod participant;
 mod recovery;
+mod signal;
 mod stats;
 pub mod wal;
 
@@ -53,11 +56,12 @@ use std::thread::JoinHandle;
 use base::{Error, Fork, Lsn, RelId, Result, WaitEvent};
 use sched::Mutex;
 
-use crate::checkpoint::{Pace, Signal};
+use crate::checkpoint::Pace;
 use crate::control::{Control, DirLock};
 use crate::core::Core;
 use crate::files::Files;
 use crate::manifest::Manifest;
+use crate::signal::Signal;
 use crate::stats::Counters;
 use crate::wal::reader::LogReader;
 use crate::wal::record;
@@ -65,35 +69,14 @@ use crate::wal::segment::Segments;
 use crate::wal::survey::Survey;
 
 pub use backup::{Backup, BackupEnd, BackupFile};
-pub use buffer::{BufferPool, FrameInfo, PAGE_SIZE, Page, PageView, Pinned, ReadGuard, WriteGuard};
+pub use buffer::{BufferPool, FrameInfo, PageView, Pinned, ReadGuard, WriteGuard};
 pub use memory::memory_of_machine;
 pub use mtr::{Mtr, PageRef};
 pub use options::Options;
+pub use page::{PAGE_HEADER, PAGE_SIZE, Page};
+pub use participant::Participant;
 pub use stats::Stats;
 pub use wal::Wal;
-
-/// Bytes at the start of each page that belong to storage: LSN (8), CRC-32C (4), flags (4). The
-/// rest is the access method's.
-pub const PAGE_HEADER: usize = 16;
-
-/// A layer above that has state to recover: it is told of its own log records in order, and its
-/// state is kept with each checkpoint.
-pub trait Participant: Send + Sync {
-    /// Recovery begins, and nothing is changed on disk yet: the state that [`Participant::checkpoint`] returned for the checkpoint
-    /// from which redo starts (empty for a new directory).
-    fn restore(&self, state: &[u8]) -> Result<()>;
-    /// A record with a payload, in log order; `lsn` is the record's end.
-    fn redo(&self, code: u8, payload: &[u8], lsn: Lsn) -> Result<()>;
-    /// Part of the log was given up: ids may have been handed out that it does not tell of. Comes before
-    /// [`Participant::recovered`].
-    fn lost(&self) {}
-    /// Redo is at its end; `lsn` is the end of the log.
-    fn recovered(&self, lsn: Lsn) -> Result<()>;
-    /// A checkpoint: make everything up to `redo` durable in own files, and return the small state
-    /// that goes with it. When this is called the log is durable up to `redo`, and the `on_reserved`
-    /// of every record before it ([`Wal::append`]) has returned.
-    fn checkpoint(&self, redo: Lsn) -> Result<Vec<u8>>;
-}
 
 /// Everything on disk.
 pub struct Storage {

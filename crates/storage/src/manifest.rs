@@ -32,6 +32,8 @@ use std::path::{Path, PathBuf};
 use base::{Error, Fork, RelId, Result, WaitEvent, err};
 use sched::io_wait;
 
+use crate::files::relation::FORKS;
+
 const MAGIC: &[u8; 8] = b"TG FILES";
 const VERSION: u32 = 1;
 const HEADER: usize = 32;
@@ -125,7 +127,7 @@ impl Manifest {
         let entries = bytes.strip_prefix(&self.header(generation))?;
         for entry in entries.chunks(ENTRY) {
             let entry: &[u8; ENTRY] = entry.try_into().ok()?;
-            let fork = *crate::files::FORKS.get(usize::from(entry[4]))?;
+            let fork = *FORKS.get(usize::from(entry[4]))?;
             match (RelId(word(entry, 0)), word(entry, 8)) {
                 (rel, GONE) => drop(self.entries.remove(&(rel, fork))),
                 (rel, blocks) => drop(self.entries.insert((rel, fork), blocks)),
@@ -150,7 +152,7 @@ impl Manifest {
 
     /// Whether the relation is listed.
     pub(crate) fn lists(&self, rel: RelId) -> bool {
-        crate::files::FORKS.iter().any(|fork| self.entries.contains_key(&(rel, *fork)))
+        FORKS.iter().any(|fork| self.entries.contains_key(&(rel, *fork)))
     }
 
     /// All that are listed, in order.
@@ -183,7 +185,7 @@ impl Manifest {
 
     /// The relation's files are going.
     pub(crate) fn forget(&mut self, rel: RelId) {
-        for fork in crate::files::FORKS {
+        for fork in FORKS {
             if self.entries.remove(&(rel, fork)).is_some() {
                 self.pending.extend_from_slice(&entry(rel, fork, GONE));
             }

@@ -17,12 +17,15 @@ pub(crate) mod scratch;
 
 use base::faults::{self, Fault};
 use base::{Lsn, PageId, Result};
+use scratch::{Scratch, Slot};
 
-use crate::buffer::{PAGE_SIZE, Page, WriteGuard};
+use crate::Storage;
+use crate::buffer::WriteGuard;
+use crate::fatal;
+use crate::page::{self, PAGE_HEADER, PAGE_SIZE, Page};
+use crate::wal::cursor::Cursor;
 use crate::wal::record::{self, HEADER, IMAGE, INIT, PUT, SHIFT};
 use crate::wal::{EpochChanged, Redo, image};
-use crate::{PAGE_HEADER, Storage, fatal, page};
-use scratch::{Scratch, Slot};
 
 /// A page inside a mini-transaction: its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -266,7 +269,7 @@ impl<'s> Mtr<'s> {
 
 /// Whether operations of this page are noted.
 fn has_ops(record: &[u8], page: usize) -> bool {
-    let mut ops = record::Cursor(&record[HEADER..]);
+    let mut ops = Cursor(&record[HEADER..]);
     while !ops.is_empty() {
         match record::read_op(&mut ops) {
             Ok(op) if op.page() != page => {}
@@ -327,7 +330,7 @@ impl Scratch {
 
 /// Copies the operations of pages that have no image.
 fn keep_ops(ops: &[u8], pages: &[Slot], to: &mut Vec<u8>) {
-    let mut rest = record::Cursor(ops);
+    let mut rest = Cursor(ops);
     while !rest.is_empty() {
         let before = rest.0;
         let Ok(op) = record::read_op(&mut rest) else {

@@ -3,7 +3,7 @@
 use base::Lsn;
 use base::settings::{live_bool, live_int, setting};
 
-use crate::buffer::PAGE_SIZE;
+use crate::page::PAGE_SIZE;
 
 /// How to open a directory. [`Options::from_settings`] is what a server uses; tests make their own,
 /// so that tiny pools and logs cross every limit.

@@ -14,8 +14,6 @@
 
 use base::{Lsn, PageId};
 
-use crate::buffer::Page;
-
 const CRC_AT: usize = 8;
 const CRC_END: usize = 12;
 
@@ -61,7 +59,7 @@ pub(crate) fn is_valid(page: &Page, id: PageId) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffer::PAGE_SIZE;
+
     use base::RelId;
 
     #[test]
@@ -80,3 +78,13 @@ mod tests {
         assert_eq!(lsn(&page), Lsn(99));
     }
 }
+
+/// Bytes at the start of each page that belong to storage: LSN (8), CRC-32C (4), flags (4). The
+/// rest is the access method's.
+pub const PAGE_HEADER: usize = 16;
+
+/// Bytes in a page.
+pub const PAGE_SIZE: usize = 8192;
+
+/// One page's bytes.
+pub type Page = [u8; PAGE_SIZE];

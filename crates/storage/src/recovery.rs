@@ -34,14 +34,16 @@ use std::collections::{HashMap, HashSet};
 
 use base::{Error, RelId, Result, err};
 
+use crate::BufferPool;
 use crate::buffer::WriteGuard;
 use crate::files::Files;
+use crate::page;
+use crate::participant::Participant;
 use crate::wal::reader::LogReader;
 use crate::wal::record::{
     self, CHANGES, CREATED, CUT, DROPPED, FILLER, IMAGE, INIT, LAST_PART, PART, PageEntry, Record,
 };
 use crate::wal::survey::Survey;
-use crate::{BufferPool, Participant, page};
 
 /// The state that redo works on.
 pub(crate) struct Redo<'a> {

@@ -26,6 +26,7 @@
 //!   can't be trusted.
 
 mod blocks;
+pub(crate) mod cursor;
 pub(crate) mod image;
 pub(crate) mod reader;
 pub(crate) mod record;
@@ -44,9 +45,9 @@ use crossbeam_utils::CachePadded;
 use ring::Ring;
 use sched::{RawLwLock, SpinLock, TaskRef, WaitObject, Waiting};
 
-use crate::checkpoint::Signal;
 use crate::mtr::scratch::Scratch;
 use crate::options::Options;
+use crate::signal::{Signal, stopping};
 use crate::stats::{Counters, bump};
 
 #[cfg(debug_assertions)]
@@ -502,11 +503,6 @@ impl Log {
             task.unpark();
         }
     }
-}
-
-#[cold]
-pub(crate) fn stopping() -> Error {
-    err!(ADMIN_SHUTDOWN, "the server is being stopped")
 }
 
 #[cfg(test)]

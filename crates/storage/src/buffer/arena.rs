@@ -15,8 +15,8 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::frame::Frame;
-use super::{PAGE_SIZE, Page};
 use crate::memory::Region;
+use crate::page::{PAGE_SIZE, Page};
 
 const HUGE_FROM: usize = 64 << 20;
 /// Frames for each run that may wait for the disk: what it has pinned, what is read for it, and as many again

@@ -31,7 +31,7 @@ use base::settings::{live_enum, setting};
 use base::{Fork, PageId, RelId, WaitEvent};
 use sched::{RawLwLock, WaitObject};
 
-use super::{FrameInfo, Page};
+use crate::page::Page;
 
 pub(super) const PIN: u64 = 1;
 const PINS: u64 = (1 << 24) - 1;
@@ -305,4 +305,19 @@ impl Frame {
         fence(Ordering::Acquire);
         self.version.load(Ordering::Relaxed) == version
     }
+}
+
+/// The content of one frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameInfo {
+    /// The frame, from 0.
+    pub number: u32,
+    /// Its page; None: free, or about to change its page.
+    pub page: Option<PageId>,
+    /// Newer than the file.
+    pub dirty: bool,
+    /// Usage count, 0 to 5.
+    pub usage: u16,
+    /// Pins.
+    pub pins: u32,
 }

@@ -27,11 +27,13 @@ use sched::{Mutex, SpinLock, TaskRef, WaitObject, Waiting};
 use super::arena::Arena;
 use super::frame::{CLAIMED, DIRTY, Frame, READING, RETIRED, VALID, WRITING};
 use super::mapping::{Bucket, Mapping};
-use super::{FrameInfo, PAGE_SIZE, Page, PageView, Pinned};
+use super::{PageView, Pinned};
+use crate::buffer::frame::FrameInfo;
 use crate::files::Files;
 use crate::memory::memory_of_machine;
 use crate::options::Options;
-use crate::page;
+use crate::page::{self, PAGE_SIZE, Page};
+use crate::signal::stopping;
 use crate::stats::{Counters, bump};
 use crate::wal::Log;
 
@@ -513,7 +515,7 @@ impl Pool {
     fn write_copy(&self, id: PageId, copy: &mut Page, lsn: Lsn) -> Result<()> {
         self.log.flush(lsn)?;
         if self.log.is_abandoned() {
-            return Err(crate::wal::stopping());
+            return Err(stopping());
         }
         page::seal(copy, id);
         faults::reach(Fault::PageWrite)?;

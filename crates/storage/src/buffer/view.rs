@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use super::{PAGE_SIZE, Page};
+use crate::page::{PAGE_SIZE, Page};
 
 /// See the module.
 #[derive(Clone, Copy)]

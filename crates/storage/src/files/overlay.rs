@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use base::{Error, Fork, PageId, RelId, Result, WaitEvent};
 use sched::Mutex;
 
-use crate::buffer::{PAGE_SIZE, Page};
+use crate::page::{PAGE_SIZE, Page};
 
 /// See the module.
 pub(super) struct Overlay(Mutex<OverlayState>);

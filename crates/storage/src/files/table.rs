@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use base::RelId;
 
-use super::Relation;
+use crate::files::relation::Relation;
 
 type Leaf = [AtomicPtr<Relation>; 1 << 10];
 type Middle = [AtomicPtr<Leaf>; 1 << 10];

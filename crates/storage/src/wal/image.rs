@@ -10,8 +10,8 @@
 
 use base::{Result, err};
 
-use super::record::Cursor;
-use crate::{PAGE_HEADER, PAGE_SIZE, Page};
+use crate::page::{PAGE_HEADER, PAGE_SIZE, Page};
+use crate::wal::cursor::Cursor;
 
 /// Shorter runs stay as they are: a run costs five bytes.
 const RUN_MIN: usize = 16;

@@ -35,9 +35,11 @@
 //!   [id u64][first u8][bytes] in each part, [id u64][code u8][bytes] in the last.
 //! * Offsets are below 8192 (13 bits). A page with an image has no operations.
 
-use base::{Fork, Lsn, PageId, RelId, Result, err};
+use base::{Lsn, PageId, RelId, Result};
 
 use super::image::Image;
+use crate::page::{PAGE_SIZE, Page};
+use crate::wal::cursor::{Cursor, malformed};
 
 /// Bytes in a record's header; also the smallest record.
 pub const HEADER: usize = 24;
@@ -134,59 +136,6 @@ pub fn filler(len: usize, lsn: u64, durable: u64) -> [u8; HEADER] {
     header
 }
 
-/// Little-endian numbers from the front of a slice, with every length checked.
-pub struct Cursor<'a>(pub &'a [u8]);
-
-impl<'a> Cursor<'a> {
-    /// The next `n` bytes.
-    pub fn bytes(&mut self, n: usize) -> Result<&'a [u8]> {
-        match self.0.split_at_checked(n) {
-            Some((head, rest)) => {
-                self.0 = rest;
-                Ok(head)
-            }
-            None => Err(malformed()),
-        }
-    }
-    /// One byte.
-    pub fn u8(&mut self) -> Result<u8> {
-        Ok(self.bytes(1)?[0])
-    }
-    /// Two bytes.
-    pub fn u16(&mut self) -> Result<u16> {
-        let b = self.bytes(2)?;
-        Ok(u16::from_le_bytes([b[0], b[1]]))
-    }
-    /// Four bytes.
-    pub fn u32(&mut self) -> Result<u32> {
-        let b = self.bytes(4)?;
-        Ok(u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-    }
-    /// Eight bytes.
-    pub fn u64(&mut self) -> Result<u64> {
-        let (low, high) = (self.u32()?, self.u32()?);
-        Ok(u64::from(high) << 32 | u64::from(low))
-    }
-    /// One of the three forks.
-    pub fn fork(&mut self) -> Result<Fork> {
-        match self.u8()? {
-            0 => Ok(Fork::Main),
-            1 => Ok(Fork::Fsm),
-            2 => Ok(Fork::Vm),
-            _ => Err(malformed()),
-        }
-    }
-    /// Whether nothing is left.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-#[cold]
-fn malformed() -> base::Error {
-    err!(DATA_CORRUPTED, "malformed record in the write-ahead log")
-}
-
 /// A record that was read back: its pieces, still as bytes.
 pub struct Record<'a> {
     /// Where it begins.
@@ -281,7 +230,7 @@ pub fn push_payload(record: &mut Vec<u8>, code: u8, bytes: &[u8]) {
 }
 
 /// Applies one page's operations out of a record's.
-pub fn apply_ops(ops: &[u8], index: usize, page: &mut crate::Page) -> Result<()> {
+pub fn apply_ops(ops: &[u8], index: usize, page: &mut Page) -> Result<()> {
     let mut ops = Cursor(ops);
     while !ops.is_empty() {
         let op = read_op(&mut ops)?;
@@ -294,7 +243,7 @@ pub fn apply_ops(ops: &[u8], index: usize, page: &mut crate::Page) -> Result<()>
                 place.copy_from_slice(bytes);
             }
             Op::Shift { from, to, len, .. } => {
-                if from + len > crate::PAGE_SIZE || to + len > crate::PAGE_SIZE {
+                if from + len > PAGE_SIZE || to + len > PAGE_SIZE {
                     return Err(malformed());
                 }
                 page.copy_within(from..from + len, to);
@@ -358,9 +307,9 @@ pub fn read_op<'a>(ops: &mut Cursor<'a>) -> Result<Op<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PAGE_SIZE;
+    use crate::page::PAGE_SIZE;
 
-    fn sample() -> (Vec<u8>, crate::Page) {
+    fn sample() -> (Vec<u8>, Page) {
         let mut record = vec![0; HEADER];
         record.extend_from_slice(&[1, 40, 0, 3, 0, 7, 8, 9]);
         let ops = record.len() - HEADER;
