@@ -113,7 +113,7 @@ pub fn create_base(cx: &mut ExecContext<'_>, def: &BaseDef) -> Result<()> {
     cx.catalog_tx.put(cx.tx, Object::Type(Box::new(made)))
 }
 
-/// What makes a type's values when its input function is an extension's: library and symbol.
+/// The maker of a type's values when its input function is an extension's: library and symbol.
 fn open_class(cx: &mut ExecContext<'_>, input: u32) -> Option<String> {
     let view = cx.catalog_tx.view();
     let function = view.function(input).filter(|f| f.language == "c")?;

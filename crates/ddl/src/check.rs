@@ -1,7 +1,7 @@
 //! Walks every table with its indexes and says where they disagree (`threadgres check`): the access
 //! methods' checker, with rows and keys as the catalog says that they are.
 //!
-//! What an index computes is computed as a statement would, by a transaction that nobody else sees: there is
+//! An index's entries are computed as a statement would, by a transaction that nobody else sees: there is
 //! no session, so an expression that asks for one has no value, and its entries count as wrong.
 
 use std::cell::RefCell;

@@ -1,4 +1,4 @@
-//! What COMMENT ON finds among PostgreSQL's own objects, of whose kinds users make none here, and how it says that
+//! PostgreSQL's own objects for COMMENT ON, of whose kinds users make none here, and how it says that
 //! something is missing of a kind that can't be here.
 
 use base::{Oid, Result, err};

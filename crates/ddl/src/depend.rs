@@ -83,7 +83,7 @@ impl Used {
     }
 }
 
-/// What depends directly on an item.
+/// The objects that depend directly on an item.
 fn users(view: &Snapshot, used: &Used, item: Item) -> Vec<(Item, Tie)> {
     let mut out = Vec::new();
     match item {
@@ -466,7 +466,7 @@ fn collation_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
 /// An item on the list of what goes.
 struct Doomed {
     item: Item,
-    /// What it goes with, and whether that needs CASCADE. None: the statement names it.
+    /// The item that it goes with, and whether that needs CASCADE. None: the statement names it.
     because: Option<(Item, Tie)>,
 }
 
@@ -479,7 +479,7 @@ fn collect(view: &Snapshot, items: &[Item]) -> Vec<Doomed> {
         walk.add_users(*item);
         walk.out.push(Doomed { item: *item, because: None });
     }
-    // What is part of a relation that goes is not named by itself.
+    // A part of a relation that goes is not named by itself.
     let whole: HashSet<Item> = walk.out.iter().map(|d| d.item).collect();
     walk.out.retain(|d| {
         let owner = match d.item {

@@ -1,6 +1,6 @@
 //! Statements about event triggers, and the events of statements that define something.
 //!
-//! What a statement has made and dropped is read off the catalog before and after it.
+//! The objects that a statement has made and dropped are read off the catalog before and after it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -188,7 +188,7 @@ pub fn around(
     run: impl FnOnce(&mut ExecContext<'_>) -> Result<Outcome>,
 ) -> Result<Outcome> {
     let before = cx.catalog_tx.view();
-    // What a statement is made of is no statement of its own.
+    // A statement that another one consists of is no statement of its own.
     let part = !cx.hooks.deferred().running.is_empty();
     if part || before.event_triggers().next().is_none() || !fires(tag) || is_shared(utility) {
         return run(cx);
@@ -260,7 +260,7 @@ fn objects(view: &Snapshot) -> Vec<(u32, u32)> {
     out
 }
 
-/// What belongs to a table and is dropped with it, or by itself.
+/// The objects that belong to a table and are dropped with it, or by themselves.
 fn parts(view: &Snapshot, table: u32) -> Vec<(u32, u32, i32)> {
     let Some(t) = view.table(table) else { return Vec::new() };
     let mut out = Vec::new();
@@ -283,7 +283,7 @@ fn parts(view: &Snapshot, table: u32) -> Vec<(u32, u32, i32)> {
     out
 }
 
-/// What a statement has dropped: what it names first, each object before what belongs to it.
+/// The objects that a statement has dropped: those that it names first, each before those that belong to it.
 fn dropped(before: &Snapshot, utility: &Utility, cx: &mut ExecContext<'_>) -> Vec<Dropped> {
     let after = cx.catalog_tx.view();
     let there: HashSet<(u32, u32)> = objects(&after).into_iter().collect();
@@ -341,7 +341,7 @@ fn uses_others(view: &Snapshot, table: u32, class: u32, part: u32, is_gone: bool
     }
 }
 
-/// What a statement has dropped, before it is named.
+/// An object that a statement has dropped, before it is named.
 struct Gone {
     /// Class, oid, column.
     address: (u32, u32, i32),
@@ -383,7 +383,7 @@ fn described(
     original: bool,
     normal: bool,
 ) -> Dropped {
-    // What belongs to a table is in the table's schema; it and columns have no name of their own there.
+    // An object that belongs to a table is in its schema; it and columns have no name of their own there.
     let part = !matches!(class, class::RELATION | class::TYPE | class::FUNCTION);
     let inner = part && found.names.len() > 2;
     let schema = match inner {

@@ -271,7 +271,7 @@ fn require(
     found(cx).ok_or_else(|| Error::internal("the required extension is not there"))
 }
 
-/// What can be a member of an extension.
+/// The objects that can be members of an extension.
 fn objects(view: &Snapshot) -> Vec<u32> {
     let mut out: Vec<u32> = view.schemas().map(|o| o.oid).collect();
     out.extend(view.sequences().map(|o| o.oid));
@@ -345,7 +345,7 @@ fn run_script(
     }
     path.retain(|s| *s != ids::PG_CATALOG);
     path.dedup();
-    // What a script of a superuser's calls must be the server's, whatever users have put into the schema.
+    // A name that a superuser's script calls must be the server's, whatever users have put into the schema.
     path.insert(0, ids::PG_CATALOG);
     let names: Vec<String> = path
         .iter()

@@ -14,7 +14,7 @@ pub fn no_library(file: &str) -> Error {
         )
 }
 
-/// What can be installed; reading directories, if there are any, it leaves its worker to others.
+/// The extensions that can be installed; reading directories, if there are any, leaves the worker to others.
 pub(crate) fn available() -> Result<Vec<Control>> {
     let path = catalog::extension::control_path();
     if path.is_empty() {

@@ -30,7 +30,7 @@ pub(crate) fn owned_word(function: &Function) -> &'static str {
     if function.procedure { "procedure" } else { "function" }
 }
 
-/// What a routine is, as messages say it at length.
+/// The kind of a routine, as messages say it at length.
 fn kind_sentence(function: &Function) -> String {
     let what = match function.aggregate.as_deref().map(|a| a.kind) {
         Some('n') => "an ordinary aggregate function",
@@ -120,7 +120,7 @@ fn validate_symbol(function: &Function) -> Result<()> {
         return Err(no_library(&function.library));
     }
     let internal = |ty: u32| Oid(ty) == types::oids::INTERNAL;
-    // What takes or returns internal values is the index methods' and the planner's to call: they have their own.
+    // A function of internal values is the index methods' and the planner's to call: they have their own.
     let silent = internal(function.result) || function.args.iter().any(|a| internal(a.ty));
     let known = types::extension::symbol(library, &function.body).is_some()
         || exec::native::find(library, &function.body).is_some();
@@ -135,7 +135,7 @@ fn validate_symbol(function: &Function) -> Result<()> {
     ))
 }
 
-/// What CREATE OR REPLACE may not change.
+/// Checks the parts that CREATE OR REPLACE may not change.
 fn check_replacement(old: &Function, new: &Function) -> Result<()> {
     let kind = |f: &Function| (f.procedure, f.aggregate.as_deref().map(|a| a.kind));
     if kind(old) != kind(new) {

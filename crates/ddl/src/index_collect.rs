@@ -94,7 +94,7 @@ pub(super) fn collect(
     Ok(Collected { keys, count, null_in })
 }
 
-/// What a thread has sorted, how many keys, and a column that is NULL somewhere.
+/// The keys that a thread has sorted, how many, and a column that is NULL somewhere.
 type Sorted = (SortedKeys, u64, Option<u16>);
 
 /// How many helpers there may be: by the table's size, and so that each thread has memory enough.

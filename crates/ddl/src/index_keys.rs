@@ -247,7 +247,7 @@ pub(super) enum SortedKeys {
     Held(Keys, usize),
     /// From runs.
     Spilled(Merge),
-    /// What several threads have sorted, each with its next entry.
+    /// The keys that several threads have sorted, each with its next entry.
     Several(Vec<(SortedKeys, Vec<u8>, Place)>),
 }
 
@@ -305,7 +305,7 @@ impl SortedKeys {
 
 /// A run being read.
 struct Front {
-    /// What is still in the file.
+    /// The part that is still in the file.
     rest: Range<u64>,
     buffer: Vec<u8>,
     /// Bytes of the buffer that have been given out.

@@ -279,7 +279,7 @@ pub fn begin(cx: &mut ExecContext<'_>, id: u32, parent: u32, spec: &BoundSpec) -
     put(cx, table)
 }
 
-/// What a new partition has of its table: indexes and keys, foreign keys, row triggers.
+/// Gives a new partition the objects of its table: indexes and keys, foreign keys, row triggers.
 ///
 /// # Errors
 /// Those of making them.
@@ -934,7 +934,7 @@ fn release(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
             cx.catalog_tx.put(cx.tx, Object::Index(own))?;
         }
     }
-    // What partitions below it have of the triggers goes, too.
+    // The triggers that partitions below it have of these go, too.
     for trigger in dropped {
         drop_trigger_parts(cx, &table, trigger.oid)?;
     }

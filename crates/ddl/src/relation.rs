@@ -7,7 +7,7 @@ use catalog::{AclKind, TableKind};
 use exec::context::ExecContext;
 use exec::rights;
 
-/// What a relation is, as statements and messages call it.
+/// The kind of a relation, as statements and messages call it.
 pub fn word(relation: &Relation) -> &'static str {
     match relation {
         Relation::Index(_) => "index",

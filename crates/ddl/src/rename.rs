@@ -60,7 +60,7 @@ fn relation(kind: &str, old: &Name, to: &str, cx: &mut ExecContext<'_>) -> Resul
         Relation::Sequence(s) => s.schema,
     };
     rights::require_creation(cx, cx.role, place)?;
-    // What is called an index may be anything.
+    // A relation that is called an index may be anything.
     if kind != "INDEX" {
         super::relation::expect(kind, &found)?;
     }

@@ -120,7 +120,7 @@ fn open_other(name: &Name, cx: &mut ExecContext<'_>) -> Result<u32> {
     Ok(super::open_table(cx, name, LockMode::AccessShare)?.oid)
 }
 
-/// What a table, or a view, may have.
+/// Checks that a table, or a view, may have the trigger.
 fn check_kind(table: &Table, trigger: &Trigger) -> Result<()> {
     let wrong = |is: &str, why: &str| {
         Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is a {is}", table.name).detail(why.to_owned()))

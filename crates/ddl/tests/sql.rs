@@ -906,7 +906,7 @@ fn a_body_in_sql_is_planned_once() {
     assert_eq!(s.sql("select twice(1)"), ["42"]);
     assert_eq!(db.session().sql("select twice(1)"), ["42"]);
     assert_eq!(planned() - before, 1);
-    // What it was planned for has changed.
+    // The definitions that it was planned for have changed.
     s.sql("create index on t (v)");
     assert_eq!(s.sql("select twice(1)"), ["42"]);
     assert_eq!(planned() - before, 2);

@@ -10,7 +10,7 @@ mod random;
 use common::{Db, Session};
 use random::Random;
 
-/// What can be forbidden.
+/// The plan nodes that can be forbidden.
 const WAYS: [&str; 10] = [
     "enable_seqscan",
     "enable_indexscan",
@@ -104,7 +104,7 @@ impl Maker {
         }
     }
 
-    /// What joins two tables.
+    /// The condition that joins two tables.
     fn on(&mut self, left: &str, right: &str) -> String {
         let mut on = match (left, right) {
             ("a", "b") | ("b", "a") => self

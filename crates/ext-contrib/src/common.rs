@@ -1,4 +1,4 @@
-//! What several extensions need.
+//! Helpers that several extensions need.
 
 use base::{Error, Result};
 use types::func::{Body, CallTypes};

@@ -20,7 +20,7 @@ fn number(value: &Datum) -> i64 {
     value.to_i64().unwrap_or_default()
 }
 
-/// What it costs to make one text of the other by inserting, deleting and replacing letters.
+/// The cost of making one text of the other by inserting, deleting and replacing letters.
 fn distance(a: &str, b: &str, [insert, delete, replace]: [i64; 3]) -> Result<i64> {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len() > LETTERS_MAX || b.len() > LETTERS_MAX {

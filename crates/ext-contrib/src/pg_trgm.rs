@@ -28,7 +28,7 @@ pub static LIBRARY: Library = Library {
     ..Library::EMPTY
 };
 
-/// What needs the session's settings.
+/// The functions that need the session's settings.
 pub const SYMBOLS: Symbols = &[
     ("set_limit", Native::Scalar(set_limit)),
     ("show_limit", Native::Scalar(|_, cx| Ok(Datum::Float4(threshold(SIMILARITY, cx)? as f32)))),

@@ -2,7 +2,7 @@
 
 use base::{Result, err};
 
-/// What differs by no more is equal.
+/// Numbers that differ by no more are equal.
 pub const EPSILON: f64 = 1.0e-6;
 
 pub(crate) fn zero(a: f64) -> bool {

@@ -57,7 +57,7 @@ fn bounds(d: &Datum) -> Rect {
     Rect::around(poly(d))
 }
 
-/// What a body gives back, as a datum.
+/// The result of a body, as a datum.
 trait Give {
     fn give(self) -> Datum;
 }

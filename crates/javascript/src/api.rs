@@ -1,4 +1,4 @@
-//! What JavaScript asks of the server: the `plv8` object's functions, as plv8's manual has them.
+//! Requests of JavaScript to the server: the `plv8` object's functions, as plv8's manual has them.
 //!
 //! The object is made by `prelude.js` over one native function whose first argument is the number of the request:
 //!
@@ -40,9 +40,9 @@ pub struct Call<'a, 'x> {
     pub cx: &'a mut ExecContext<'x>,
     pub lent: Arc<Lent>,
     pub interrupted: Arc<Mutex<Option<Error>>>,
-    /// What `return_next` takes; None where it may not be called.
+    /// The columns that `return_next` takes; None where it may not be called.
     pub shape: Option<RowShape>,
-    /// What it has taken.
+    /// The rows that it has taken.
     pub rows: Vec<Datum>,
     /// Whether statements see what was committed meanwhile, and may write.
     pub volatile: bool,

@@ -4,7 +4,7 @@ use base::sqlstate;
 use base::{Error, SqlState, err};
 use rquickjs::{Ctx, Exception, Object, Value};
 
-/// What went wrong in a call: the server's errors and JavaScript's.
+/// The failure of a call: the server's errors and JavaScript's.
 pub enum Failure {
     /// An error with its SQLSTATE.
     Sql(Error),

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use rquickjs::{Ctx, Function, JsLifetime, Value};
 
-/// Who answers what JavaScript asks of the server.
+/// The answerer of JavaScript's requests to the server.
 pub trait Host {
     /// The answer to a request by number (see [`crate::api`]).
     ///

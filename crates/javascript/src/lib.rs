@@ -168,7 +168,7 @@ fn with_engine<R>(
     let result = sched::with_stack(engine::CALL_STACK_BYTES, || f(&engine, cx))?;
     let interrupted = engine.interrupted.lock().unwrap_or_else(PoisonError::into_inner).take();
     match interrupted {
-        // What the body had built goes with its context.
+        // The values that the body had built go with its context.
         Some(error) => Err(error),
         None => {
             engine.give(cx);
@@ -458,7 +458,7 @@ fn trigger_arguments<'js>(
     Ok(())
 }
 
-/// What a trigger's value says: `null` skips the row, nothing leaves it as it is.
+/// The row that a trigger's value stands for: `null` skips the row, nothing leaves it as it is.
 fn trigger_result<'js>(
     ctx: &Ctx<'js>,
     value: Value<'js>,

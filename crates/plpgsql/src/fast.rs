@@ -18,7 +18,7 @@ pub enum Int {
     Of(Operation, Box<(Int, Int)>, Width),
 }
 
-/// What is computed.
+/// The operation that is computed.
 #[derive(Clone, Copy)]
 pub enum Operation {
     /// `+`.
@@ -67,7 +67,7 @@ pub enum Fast {
     Item(Slot, Int),
 }
 
-/// What an assignment adds to the end of the variable that it is made to.
+/// The value that an assignment adds to the end of the variable that it is made to.
 pub enum Append {
     /// `a := a || item`.
     Item(Expr),

@@ -20,7 +20,7 @@ use crate::program::*;
 
 /// See the module's documentation.
 pub struct Frame<'p> {
-    /// What runs.
+    /// The program that runs.
     pub program: &'p Program,
     /// Its variables; they are the parameters of its SQL.
     pub slots: Vec<Datum>,
@@ -31,11 +31,11 @@ pub struct Frame<'p> {
     pub located: bool,
     /// Rows of the last statement.
     pub row_count: u64,
-    /// What it returns.
+    /// The value that it returns.
     pub result: Datum,
     /// Type of that.
     pub result_type: Oid,
-    /// What a set-returning function has returned so far.
+    /// The rows that a set-returning function has returned so far.
     pub rows: Vec<Datum>,
     /// Errors whose handlers run, innermost last.
     pub errors: Vec<Error>,

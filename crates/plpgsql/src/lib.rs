@@ -155,7 +155,7 @@ fn check_types(function: &Function) -> Result<()> {
     Ok(())
 }
 
-/// What a function's body is compiled for.
+/// The heading that a function's body is compiled for.
 fn heading(
     function: &Function,
     signature: &CallSignature,

@@ -22,7 +22,7 @@ use crate::scan::{self, Kind, Token};
 /// How deeply statements may be nested.
 const DEPTH_MAX: u32 = 500;
 
-/// What a body is compiled for.
+/// The heading that a body is compiled for.
 pub struct Heading {
     /// The function's name.
     pub name: String,
@@ -30,7 +30,7 @@ pub struct Heading {
     pub signature: String,
     /// Name, type, and mode of each parameter.
     pub params: Vec<(String, Oid, char)>,
-    /// What it returns.
+    /// The result.
     pub returns: Returns,
     /// The table whose rows those are.
     pub row_of: Option<u32>,

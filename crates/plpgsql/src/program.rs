@@ -25,7 +25,7 @@ pub type CodeId = usize;
 /// Number of a block or loop that can be left.
 pub type LabelId = u32;
 
-/// What a slot holds.
+/// The content of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotKind {
     /// A value of a type without columns.
@@ -42,7 +42,7 @@ pub enum SlotKind {
 pub struct SlotInfo {
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// The content.
     pub kind: SlotKind,
     /// Its type.
     pub ty: Oid,
@@ -54,7 +54,7 @@ pub struct SlotInfo {
     pub not_null: bool,
     /// CONSTANT.
     pub constant: bool,
-    /// What it begins with.
+    /// The initial value.
     pub default: Option<CodeId>,
     /// A bound cursor's query and parameters.
     pub cursor: Option<Arc<CursorInfo>>,
@@ -72,7 +72,7 @@ pub struct CursorInfo {
     pub scroll: Option<bool>,
 }
 
-/// What SQL text is.
+/// The kind of an SQL text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodeKind {
     /// An expression.
@@ -89,9 +89,9 @@ pub enum CodeKind {
 pub struct Code {
     /// The text.
     pub text: Arc<str>,
-    /// What stands before it where errors show it: `x := `.
+    /// The text before it where errors show it: `x := `.
     pub lead: String,
-    /// What it is.
+    /// The text's kind.
     pub kind: CodeKind,
     /// Where in the names.
     pub scope: usize,
@@ -105,11 +105,11 @@ pub struct Code {
 
 /// A piece of SQL made ready to run.
 pub struct Compiled {
-    /// What it is.
+    /// The plan or expression.
     pub what: What,
     /// The shapes that the records named in it had.
     pub guard: Box<[(Slot, Arc<Shape>)]>,
-    /// What it was made under.
+    /// The key that it was made under.
     pub key: PlanKey,
 }
 
@@ -119,13 +119,13 @@ pub enum What {
     Value {
         /// It.
         expr: Expr,
-        /// What its subqueries need.
+        /// The plans that its subqueries need.
         prepared: Box<Prepared>,
         /// It reads tables.
         reads: bool,
         /// The same, where it is one of the simple kinds.
         fast: Option<Fast>,
-        /// What it adds to the variable that it is assigned to.
+        /// The value that it adds to the variable that it is assigned to.
         append: Option<Append>,
         /// It depends on nothing.
         constant: bool,
@@ -179,7 +179,7 @@ pub enum Source {
     Cursor(Slot, Vec<CodeId>),
 }
 
-/// What GET DIAGNOSTICS gets.
+/// The item that GET DIAGNOSTICS gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Diagnostic {
     /// ROW_COUNT.
@@ -247,7 +247,7 @@ pub struct Raise {
     pub again: bool,
 }
 
-/// What an exception handler catches.
+/// The condition that an exception handler catches.
 pub enum Catch {
     /// OTHERS.
     Others,
@@ -272,9 +272,9 @@ impl Catch {
 
 /// WHEN … THEN.
 pub struct Handler {
-    /// What it catches.
+    /// The conditions that it catches.
     pub catches: Vec<Catch>,
-    /// What it does.
+    /// The statements that it runs.
     pub body: Vec<Stmt>,
 }
 
@@ -333,7 +333,7 @@ pub enum StmtKind {
     ForRows {
         /// To be left by EXIT.
         id: LabelId,
-        /// What each row goes to.
+        /// The variables that each row goes to.
         targets: Vec<Assignable>,
         /// The rows.
         source: Source,
@@ -344,7 +344,7 @@ pub enum StmtKind {
     Foreach {
         /// To be left by EXIT.
         id: LabelId,
-        /// What each item goes to.
+        /// The variables that each item goes to.
         targets: Vec<Assignable>,
         /// SLICE.
         slice: u32,
@@ -418,7 +418,7 @@ pub enum Go {
 
 /// An entry of the names; each points to the one declared before it.
 pub struct NameEntry {
-    /// What is declared.
+    /// The thing that is declared.
     pub what: NameKind,
     /// The name.
     pub name: String,
@@ -435,7 +435,7 @@ pub enum NameKind {
     Variable(Slot),
 }
 
-/// What a label stands on.
+/// The statement that a label stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LabelKind {
     /// A block.
@@ -446,7 +446,7 @@ pub enum LabelKind {
     Other,
 }
 
-/// What a call gives back.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Returns {
     /// Nothing.
@@ -483,7 +483,7 @@ pub struct Program {
     pub numbered: Vec<Slot>,
     /// FOUND.
     pub found: Slot,
-    /// What it returns.
+    /// The result.
     pub returns: Returns,
     /// The table whose rows those are.
     pub row_of: Option<u32>,
@@ -493,7 +493,7 @@ pub struct Program {
     pub procedure: bool,
     /// VOLATILE.
     pub volatile: bool,
-    /// What wins.
+    /// The side that wins where a name is a variable and a column.
     pub conflict: Conflict,
     /// `#print_strict_params`.
     pub print_strict_params: bool,
@@ -528,7 +528,7 @@ pub struct Found {
     pub used: usize,
 }
 
-/// What a name means at a place: see [`NameEntry`].
+/// The meaning of a name at a place: see [`NameEntry`].
 pub fn lookup(names: &[NameEntry], slots: &[SlotInfo], at: usize, parts: &[&str]) -> Option<Found> {
     let first = *parts.first()?;
     let mut next = at;

@@ -15,7 +15,7 @@ use types::{Datum, Text};
 use crate::frame::{Frame, check_length, extra, located_in};
 use crate::program::*;
 
-/// What to do about several rows.
+/// Advice for a query of several rows.
 const ONE_ROW: &str = "Make sure the query returns a single row, or use LIMIT 1.";
 /// Rows that a FOR loop takes at a time.
 const ROWS: u64 = 256;
@@ -33,7 +33,7 @@ pub enum Flow {
     Return,
 }
 
-/// What a loop does with what its body says.
+/// The way on of a loop after its body.
 enum Round {
     Next,
     Leave(Flow),
@@ -48,7 +48,7 @@ fn round(id: LabelId, flow: Flow) -> Round {
     }
 }
 
-/// What CONTEXT lines call a statement.
+/// The word of CONTEXT lines for a statement.
 fn word(kind: &StmtKind) -> &'static str {
     match kind {
         StmtKind::Block(_) => "at statement block",
@@ -449,7 +449,7 @@ impl Frame<'_> {
                 let mut inner = ExecContext { snapshot, ..cx.inner() };
                 execution.fetch(&mut inner, limit, &mut rows)
             };
-            // What comes after sees what the statement changed.
+            // Statements after it see the changes of the statement.
             if prepared.writes {
                 cx.tx.next_command();
             }
@@ -677,7 +677,7 @@ impl Frame<'_> {
         Ok(())
     }
 
-    /// What can't stand in a body.
+    /// Refuses statements that can't stand in a body.
     fn check_plain(&self, prepared: &sql::Prepared) -> Result<()> {
         use sql::Utility as U;
         match &prepared.statement {
@@ -1049,13 +1049,13 @@ pub struct Started {
     pub shape: Arc<Shape>,
     /// It.
     pub execution: Box<Execution>,
-    /// What it sees.
+    /// The snapshot that it sees.
     pub snapshot: txn::Snapshot,
     /// The registration of that.
     pub pin: u64,
     /// Its text.
     pub text: String,
-    /// What WHERE CURRENT OF can change.
+    /// The tables that WHERE CURRENT OF can change.
     pub tables: Vec<Vec<u32>>,
 }
 

@@ -3,7 +3,7 @@
 
 use base::{Result, err};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A keyword or an identifier without quotes; folded to lower case.
@@ -25,7 +25,7 @@ pub enum Kind {
 /// A piece of the text.
 #[derive(Clone, Debug)]
 pub struct Token {
-    /// What it is.
+    /// The token's kind.
     pub kind: Kind,
     /// A word folded, an identifier without its quotes, a sign; empty for others.
     pub text: String,

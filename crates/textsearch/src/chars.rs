@@ -182,7 +182,7 @@ impl<'a> Cursor<'a> {
         loop {
             let len = self.run(end, |c| c.is_ascii_alphanumeric());
             if len == 0 {
-                // What joins nothing does not belong to it.
+                // A character that joins nothing does not belong to it.
                 return end.saturating_sub(at + 1);
             }
             end += len;

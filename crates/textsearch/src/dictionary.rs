@@ -22,7 +22,7 @@ pub struct Norm {
     pub variant: u16,
     /// It stands one place after the one before.
     pub next_place: bool,
-    /// What begins so is meant.
+    /// All words with this beginning are meant.
     pub prefix: bool,
 }
 
@@ -33,7 +33,7 @@ impl Norm {
     }
 }
 
-/// What a dictionary says of a word: None: it doesn't know it; no lexemes: it is a stop word.
+/// The answer of a dictionary for a word: None: it doesn't know it; no lexemes: it is a stop word.
 pub type Norms = Option<Vec<Norm>>;
 
 /// A dictionary that is ready.
@@ -210,7 +210,7 @@ fn snowball(options: &Options) -> Result<Dictionary> {
 const STEM_BYTES: usize = 1000;
 
 impl Dictionary {
-    /// What it says of a word. (A thesaurus is asked for phrases, and says nothing of words.)
+    /// The answer for a word. (A thesaurus is asked for phrases, and says nothing of words.)
     ///
     /// # Errors
     /// Those of a thesaurus' own dictionary.

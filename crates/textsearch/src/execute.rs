@@ -19,7 +19,7 @@ pub enum Occurrence {
     At(Vec<u16>),
 }
 
-/// What a query is matched with.
+/// The document that a query is matched with.
 pub trait Document {
     /// Where an operand occurs.
     fn find(&self, operand: &Operand) -> Occurrence;
@@ -137,7 +137,7 @@ fn places(query: &TsQuery, at: u32, document: &dyn Document) -> Result<Option<Ve
     })
 }
 
-/// What both have when the narrower one is taken to be as wide as the other.
+/// The places that both have when the narrower one is taken to be as wide as the other.
 fn both_as_wide(left: Places, right: Places) -> Places {
     let width = left.width.max(right.width);
     both((&left, width - left.width), (&right, width - right.width), width)
@@ -193,7 +193,7 @@ pub fn without_stops(query: TsQuery) -> Result<TsQuery> {
     Ok(builder.finish(kept.node))
 }
 
-/// What is left of a part, and how many places stops took before and behind it.
+/// The rest of a part, and how many places stops took before and behind it.
 struct Remaining {
     node: Option<u32>,
     before: i32,

@@ -90,7 +90,7 @@ fn needs_lexeme(nodes: &[Node], root: u32) -> bool {
     needs.get(root as usize).copied().unwrap_or(false)
 }
 
-/// What holds of a document that has these lexemes.
+/// The query's truth for a document that has these lexemes.
 pub(crate) fn evaluate(parts: &[Part], root: u32, present: &[Ternary]) -> Ternary {
     let mut known: Vec<Ternary> = Vec::with_capacity(parts.len());
     for part in parts {

@@ -13,7 +13,7 @@ fn is_operator(c: char) -> bool {
     matches!(c, '!' | '&' | '|' | '(' | ')')
 }
 
-/// What is wrong with a word.
+/// The fault of a word.
 pub enum WordError {
     /// It isn't complete, or there is none.
     Syntax,

@@ -7,7 +7,7 @@ use crate::lexer::Lexer;
 use crate::query::{Builder, MAX_DISTANCE, Node, Operand, TsQuery};
 use crate::vector::MAX_LEXEME_BYTES;
 
-/// What makes nodes of a word of the query; None: nothing, not even a stop.
+/// The maker of nodes of a word of the query; None: nothing, not even a stop.
 pub type OperandMaker<'a> = dyn FnMut(&mut Builder, &str, u8, bool) -> Result<Option<u32>> + 'a;
 
 /// Reads a literal of `tsquery`.
@@ -143,7 +143,7 @@ pub fn standard(text: &str, make: &mut OperandMaker<'_>) -> Result<(Builder, Opt
         let (weights, prefix) = flags(&mut lexer);
         let node = make(&mut stack.builder, &word, weights, prefix)?;
         stack.operands.push(node);
-        // What follows it.
+        // The operators that follow it.
         loop {
             lexer.skip_blanks();
             match lexer.next() {
@@ -224,7 +224,7 @@ pub fn websearch(text: &str, make: &mut OperandMaker<'_>) -> Result<(Builder, Op
     let chars: Vec<char> = text.chars().collect();
     let mut stack = Stack::default();
     let mut at = 0;
-    // What joins the next operand to the one before.
+    // The operator that joins the next operand to the one before.
     let mut join = None;
     // An operator waits for its operand: then `or` is a word.
     let mut waits = true;
@@ -279,7 +279,7 @@ pub fn websearch(text: &str, make: &mut OperandMaker<'_>) -> Result<(Builder, Op
     Ok(stack.finish())
 }
 
-/// What stands between words of a web search.
+/// Whether a character stands between words of a web search.
 fn is_separator(c: char) -> bool {
     c.is_whitespace() || matches!(c, '!' | '&' | '|' | '(' | ')' | ':')
 }

@@ -51,7 +51,7 @@ pub struct Token<'a> {
 pub struct Parser<'a> {
     text: &'a str,
     at: usize,
-    /// What is inside the token that was given last, in order.
+    /// The tokens inside the one that was given last, in order.
     inside: std::collections::VecDeque<Token<'a>>,
     /// Behind a protocol whatever looks like a host is one.
     protocol: bool,
@@ -145,7 +145,7 @@ fn longest(c: &Cursor<'_>, protocol: bool) -> Option<(i32, usize)> {
         offer(c.protocol());
         offer(c.email());
         offer(host);
-        // What begins as a host ends as one.
+        // A token that begins as a host ends as one.
         if host.is_none() {
             offer(c.file());
         }

@@ -11,7 +11,7 @@ use crate::vector::{Lexeme, MAX_PLACE, Position, TsVector};
 /// By weight, D to A.
 pub type Weights = [f32; 4];
 
-/// What weights are when nothing is said.
+/// The weights when nothing is said.
 pub const USUAL: Weights = [0.1, 0.2, 0.4, 1.0];
 
 /// The sum of 1/n² over all n: what a lexeme's contribution is divided by.
@@ -50,7 +50,7 @@ fn length(v: &TsVector) -> usize {
     v.lexemes.iter().map(|l| l.positions.len().max(1)).sum()
 }
 
-/// What may be done to a rank, by the bits of `normalization`.
+/// Normalizes a rank by the bits of `normalization`.
 fn normalized(rank: f64, method: i32, v: &TsVector, covers: Option<(f64, f64)>) -> f32 {
     let mut rank = rank as f32;
     let divide = |rank: f32, by: f64| (f64::from(rank) / by) as f32;
@@ -211,7 +211,7 @@ fn spots(v: &TsVector, all: &[&Operand]) -> Vec<Spot> {
         for lexeme in lexemes(v, operand) {
             let wanted =
                 |p: &&Position| operand.weights == 0 || operand.weights >> p.weight() & 1 == 1;
-            // What has no place is near to nothing.
+            // A lexeme without a place is near to nothing.
             let here = lexeme.positions.iter().filter(wanted);
             out.extend(here.map(|p| (*p, number)));
         }

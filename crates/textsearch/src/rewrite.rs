@@ -105,7 +105,7 @@ pub fn contains(whole: &TsQuery, part: &TsQuery) -> bool {
     part.operands().all(|p| whole.operands().any(|w| w.word == p.word))
 }
 
-/// What an index can be asked of a query: its negated parts are left out. None: all of it (`T`).
+/// The part of a query that an index can be asked: its negated parts are left out. None: all of it (`T`).
 ///
 /// # Errors
 /// `54001`.

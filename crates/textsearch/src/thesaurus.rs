@@ -80,7 +80,7 @@ impl Thesaurus {
         Ok(self.entries.get_or_init(|| (below, entries)))
     }
 
-    /// What replaces a single word.
+    /// The words that replace a single word.
     ///
     /// # Errors
     /// Those of the dictionary below.

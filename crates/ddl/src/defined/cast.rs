@@ -145,7 +145,7 @@ fn by_function(
     Ok(found.oid)
 }
 
-/// What WITHOUT FUNCTION can be said of.
+/// Checks that WITHOUT FUNCTION can be said of a cast.
 fn check_binary(source: Oid, target: Oid, cx: &mut ExecContext<'_>) -> Result<()> {
     require_superuser(cx, "must be superuser to create a cast WITHOUT FUNCTION")?;
     let (Some(from), Some(to)) = (TypeIo::get(source), TypeIo::get(target)) else {

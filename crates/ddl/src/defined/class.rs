@@ -15,7 +15,7 @@ use types::oids::*;
 use super::operator;
 use crate::defined::place::{full, place, put, require_superuser, schemas_of};
 
-/// What an access method asks of its operator classes.
+/// The demands of an access method on its operator classes.
 struct Method {
     oid: u32,
     name: &'static str,
@@ -514,7 +514,7 @@ fn function_types(
     Ok((left, right))
 }
 
-/// What a family has by now: its own operators and functions and those of its classes.
+/// The members of a family by now: its own operators and functions and those of its classes.
 fn known_members(view: &Snapshot, family: u32) -> (Vec<FamilyOperator>, Vec<FamilyFunction>) {
     let (mut operators, mut functions) = (Vec::new(), Vec::new());
     for class in view.operator_classes().filter(|c| c.family == family) {

@@ -77,7 +77,7 @@ fn estimator(name: &Name, join: bool, cx: &mut ExecContext<'_>) -> Result<u32> {
     Ok(found.oid)
 }
 
-/// What can be said of an operator with these operands and this result.
+/// Checks the attributes of an operator with these operands and this result.
 fn check_attributes(operator: &Operator) -> Result<()> {
     if operator.left == 0 {
         let binary = [

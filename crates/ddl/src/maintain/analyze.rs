@@ -149,7 +149,7 @@ fn correlation(sorted: &[(usize, &Datum)]) -> f64 {
     if square == 0.0 || places == 0.0 { 0.0 } else { both / (square * places).sqrt() }
 }
 
-/// What a sample of a column's values says; `total`: rows of the table.
+/// The statistics that a sample of a column's values gives; `total`: rows of the table.
 pub(super) fn column_stats(
     ty: Oid,
     values: &[&Datum],

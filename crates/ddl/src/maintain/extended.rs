@@ -1,4 +1,4 @@
-//! What ANALYZE finds for extended statistics and for expressions of indexes, from the sample that it has drawn.
+//! ANALYZE for extended statistics and for expressions of indexes, from the sample that it has drawn.
 //!
 //! * *ndistinct*: the number of combinations of each two or more attributes, estimated as a column's is (Haas and
 //!   Stokes, Duj1).
@@ -58,7 +58,7 @@ fn computed(
 /// Statistics of the expressions of a table's indexes.
 ///
 /// # Errors
-/// What the expressions raise; interrupts.
+/// Errors that the expressions raise; interrupts.
 pub(super) fn of_indexes(
     cx: &mut ExecContext<'_>,
     table: &Table,
@@ -94,10 +94,10 @@ fn expression_stats(
     column_stats(ty, &values, sample.total, sample.target, format)
 }
 
-/// What is found for each of a table's extended statistics.
+/// The findings for each of a table's extended statistics.
 ///
 /// # Errors
-/// What the expressions raise; interrupts.
+/// Errors that the expressions raise; interrupts.
 pub(super) fn of_table(
     cx: &mut ExecContext<'_>,
     table: &Table,

@@ -22,7 +22,7 @@ use sched::observe::progress::{Kind, Reporting};
 use sql::utility::Name;
 use txn::LockMode;
 
-/// What VACUUM and ANALYZE are to do.
+/// The work that VACUUM and ANALYZE are to do.
 #[derive(Clone, Copy)]
 pub struct Work {
     /// VACUUM.
@@ -141,14 +141,14 @@ fn is_system(cx: &mut ExecContext<'_>, name: &Name, what: &str) -> bool {
     true
 }
 
-/// What VERBOSE says.
+/// Sends a line of VERBOSE.
 fn tell(cx: &mut ExecContext<'_>, verbose: bool, message: String) {
     if verbose {
         cx.hooks.notice("INFO", base::Error::new(base::sqlstate::SUCCESSFUL_COMPLETION, message));
     }
 }
 
-/// What a table has before it is written anew, if VERBOSE is to say it: row versions and pages.
+/// The row versions and pages of a table before it is written anew, if VERBOSE is to say them.
 fn versions(cx: &ExecContext<'_>, table: &Table, verbose: bool) -> Result<Option<(u64, u32)>> {
     if !verbose {
         return Ok(None);
@@ -227,7 +227,7 @@ fn vacuum_plain(cx: &mut ExecContext<'_>, table: &Arc<Table>, speaks: bool) -> R
     Ok(())
 }
 
-/// What the session's settings say about resting.
+/// The pace that the session's settings ask for.
 fn pace(settings: &Settings) -> Pace {
     let cost = |id| settings.int(id).unsigned_abs();
     Pace::new(

@@ -1,4 +1,4 @@
-//! What VERBOSE says: the lines of PostgreSQL's VACUUM, CLUSTER and REINDEX, as far as there is something behind them
+//! The lines of VERBOSE: those of PostgreSQL's VACUUM, CLUSTER and REINDEX, as far as there is something behind them
 //! (nothing is frozen here, and large values have no table of their own).
 
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use nix::sys::resource::{Usage as CpuUsage, UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike};
 use storage::PAGE_SIZE;
 
-/// What was used since it was made.
+/// The resources used since it was made.
 pub struct Meter {
     began: Instant,
     cpu: Option<CpuUsage>,
@@ -78,7 +78,7 @@ fn used() -> Usage {
     sched::with_current(|task| task.usage())
 }
 
-/// What VACUUM says when it is done with a table.
+/// The lines of VACUUM when it is done with a table.
 ///
 /// # Errors
 /// I/O.
@@ -128,7 +128,7 @@ pub fn vacuumed(
     Ok(text)
 }
 
-/// What VACUUM FULL and CLUSTER say when they have written a table anew: its name, the versions that it had and its
+/// The lines of VACUUM FULL and CLUSTER when they have written a table anew: its name, the versions that it had and its
 /// pages, and the rows that it has now.
 pub fn rewritten(
     cx: &mut ExecContext<'_>,

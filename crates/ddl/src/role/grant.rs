@@ -64,7 +64,7 @@ fn check_words(grant: &Grant) -> Result<()> {
         GrantObjects::Tablespaces(_) => (AclKind::Tablespace, "tablespace"),
         GrantObjects::AllIn(kind, _) | GrantObjects::Later { kind, .. } => (*kind, kind.word()),
     };
-    // What is called a table may be a sequence.
+    // A relation that is called a table may be a sequence.
     let all = match what {
         "relation" => kind.all() | AclKind::Sequence.all(),
         _ => kind.all(),
@@ -317,7 +317,7 @@ fn grant_on(grant: &Grant, item: &Item, grantees: &[u32], cx: &mut ExecContext<'
         let given = allowed(grant.grant, all, wanted, may, held, word, None, cx)?;
         let items = apply(grant, whole_items.clone(), owner, grantor, grantees, given)?;
         rights::store(cx, item.kind, item.object, 0, items)?;
-        // What is revoked on the table is revoked on its columns.
+        // A right that is revoked on the table is revoked on its columns.
         if !grant.grant && item.kind == AclKind::Table {
             let numbers: Vec<u16> = view.column_acls(item.object).map(|a| a.column).collect();
             for number in numbers {

@@ -99,7 +99,7 @@ impl ServerInfo for NoServer {
     }
 }
 
-/// What a session's hooks saw and give.
+/// The things that a session's hooks saw and give.
 #[derive(Default)]
 pub struct Hooks {
     pub notices: Vec<String>,
