@@ -7,20 +7,15 @@
 //! What this leaves out: methods of types that come by another file's value, and what macros make. Both are calls
 //! without a name of the other file, so a reader isn't led there by an import either.
 
-use std::fs;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::root;
 
 /// Files that the largest circle of a crate may have. Lower a bound as circles are cut; never raise it.
-const BOUNDS: [(&str, usize); 5] = [
-    ("access", 19),
-    ("exec", 18),
-    ("sched", 33),
-    ("sql", 76),
-    ("types", 66),
-];
+const BOUNDS: [(&str, usize); 5] =
+    [("access", 19), ("exec", 18), ("sched", 33), ("sql", 76), ("types", 66)];
 
 /// The bound of the crates that [`BOUNDS`] doesn't name.
 const BOUND: usize = 8;

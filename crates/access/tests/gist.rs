@@ -150,7 +150,7 @@ fn a_tree_grows_shrinks_and_grows_again() {
     compare(&db, &index, &model);
     add(&db, &index, &mut model, (0..6_000).filter(|n| dead(row(*n))));
     compare(&db, &index, &model);
-    // What is there already is not put in again.
+    // An entry that is there already is not put in again.
     let session = db.session();
     let tx = session.begin();
     let first = *model.iter().next().expect("rows").0;

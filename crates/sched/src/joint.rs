@@ -34,7 +34,7 @@ pub struct Joint<P, T> {
 
 struct State<P, T> {
     stage: Stage<T>,
-    /// What was made so far.
+    /// The parts made so far.
     parts: Vec<P>,
     /// Threads between `enter` and the end of their parts.
     inside: usize,

@@ -105,7 +105,7 @@ static SERVER: AtomicI64 = AtomicI64::new(0);
 /// Most that all sessions may hold together; 0: no limit.
 static SERVER_LIMIT: AtomicI64 = AtomicI64::new(0);
 
-/// What one task holds and another will give back, in bytes.
+/// The bytes that one task holds and another will give back.
 pub(crate) struct Given {
     used: i64,
     uses: [i64; Use::ALL.len()],
@@ -164,7 +164,7 @@ impl Account {
         }
     }
 
-    /// What the running task holds becomes another's: it counts as nothing here. Only for the task's own thread.
+    /// Gives the running task's memory to another: it counts as nothing here. Only for the task's own thread.
     pub(crate) fn give_away(&self) -> Given {
         let take = |cell: &AtomicI64| cell.swap(0, Ordering::Relaxed);
         Given { used: take(&self.used), uses: std::array::from_fn(|i| take(&self.uses[i])) }

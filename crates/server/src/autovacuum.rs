@@ -35,7 +35,7 @@ pub fn work(server: &Arc<Server>) {
                 return;
             }
         }
-        // What came during the nap is not announced again: look once more.
+        // A call that came during the nap is not announced again: look once more.
         if live_bool(setting::AUTOVACUUM) {
             round(server);
         }

@@ -56,7 +56,7 @@ impl Config {
         &self.dir
     }
 
-    /// What the command line says.
+    /// The settings of the command line.
     pub fn overrides(&self) -> &Overrides {
         &self.overrides
     }

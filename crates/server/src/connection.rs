@@ -156,7 +156,7 @@ impl Socket {
     /// How soon a peer that says nothing is taken for gone; over TCP only.
     ///
     /// # Errors
-    /// What the system does not take.
+    /// Errors of options that the system does not take.
     pub fn set_patience(&self, patience: &Patience) -> std::io::Result<()> {
         let s = match self {
             Socket::Tcp(s) => s,
@@ -188,7 +188,7 @@ impl Socket {
         Ok(Socket::Tls(socket, Box::new(SpinLock::new(TlsStream::new(&tls)?)), tls))
     }
 
-    /// What its encryption is, if it has one.
+    /// The connection's encryption, if it has one.
     pub fn tls_info(&self) -> Option<TlsInfo> {
         match self {
             Socket::Tls(_, stream, tls) => Some(stream.lock().info(tls)),
@@ -262,7 +262,7 @@ impl Socket {
     }
 }
 
-/// What a read brought.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// Bytes, and perhaps there are more.
@@ -293,7 +293,7 @@ impl Input {
         input
     }
 
-    /// What isn't used yet.
+    /// The bytes that aren't used yet.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
@@ -359,7 +359,7 @@ impl Input {
                 Ok(0) => Ok(Fill::End),
                 Ok(count) => {
                     self.end += count;
-                    // What is encrypted comes in pieces of its own: only the next read can tell.
+                    // Encrypted bytes come in pieces of their own: only the next read can tell.
                     let all = count < room && !matches!(socket, Socket::Tls(..));
                     Ok(if all { Fill::Drained } else { Fill::More })
                 }
@@ -424,7 +424,7 @@ impl Output {
         }
     }
 
-    /// What is sent from here on goes this way.
+    /// Sends from here on go this way.
     pub fn set_socket(&mut self, socket: Arc<Socket>) {
         self.socket = socket;
     }
@@ -448,7 +448,7 @@ impl Output {
         self.needs = self.needs.max(upto);
     }
 
-    /// What [`Output::need_durable`] asked for.
+    /// The position that [`Output::need_durable`] asked for.
     pub fn needed(&self) -> Lsn {
         self.needs
     }
@@ -515,7 +515,7 @@ impl Output {
         self.send()
     }
 
-    /// What was left and could not be sent is the next to be sent.
+    /// An answer that was left and could not be sent is the next to be sent.
     pub fn take_back(&mut self, answer: &[u8]) {
         self.buffer.splice(0..0, answer.iter().copied());
         self.complete += answer.len();
@@ -555,7 +555,7 @@ impl Output {
         }
         match self.socket.flush_wait() {
             Err(e) if e.severity() == base::error::Severity::Error => {
-                // What is encrypted can't be taken back: the rest leaves before anything else does.
+                // Encrypted bytes can't be taken back: the rest leaves before anything else does.
                 self.deferred.get_or_insert(e);
                 Ok(())
             }

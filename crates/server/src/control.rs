@@ -191,7 +191,7 @@ pub fn reload(dir: &Path) -> Result<()> {
     send(pid, Signal::SIGHUP)
 }
 
-/// What the directory says about itself: one line, and whether a server is running.
+/// The directory's account of itself: one line, and whether a server is running.
 ///
 /// # Errors
 /// When it isn't a data directory.

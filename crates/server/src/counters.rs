@@ -128,7 +128,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// What became of a table's rows by them.
+    /// The net effect of the changes on a table's rows.
     pub fn settled(&self, table: u32, committed: bool) -> Settled {
         if committed {
             Settled {
@@ -142,7 +142,7 @@ impl Changes {
         }
     }
 
-    /// What came since an earlier reading.
+    /// The changes since an earlier reading.
     pub fn since(&self, earlier: &Changes) -> Changes {
         Changes {
             inserted: self.inserted - earlier.inserted,
@@ -165,7 +165,7 @@ pub struct Settled {
     pub modified: u64,
 }
 
-/// What a session has to pass on.
+/// The counts that a session has to pass on.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Of tables and indexes.
@@ -190,7 +190,7 @@ struct Relation {
     fresh: u64,
 }
 
-/// What sessions counted and used, by database.
+/// The counts and usage of sessions, by database.
 type Databases = Vec<(u32, DatabaseCounts, Usage)>;
 
 #[derive(Default)]
@@ -208,7 +208,7 @@ struct Lane {
     stripe: Mutex<Stripe>,
 }
 
-/// What all workers share about a table.
+/// The counts of a table that all workers share.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     /// Rows that lived when it was last counted.
@@ -255,9 +255,9 @@ pub struct Bases {
     pub wal_reset: i64,
 }
 
-/// What is written of a database: its oid; the fields of [`DatabaseCounts`] in their order.
+/// The saved form of a database: its oid; the fields of [`DatabaseCounts`] in their order.
 type SavedDatabase = (u32, [u64; 10]);
-/// What is written of a table or index: its identity; the fields of [`RelationCounts`] in their order; rows that
+/// The saved form of a table or index: its identity; the fields of [`RelationCounts`] in their order; rows that
 /// live, row versions that died, rows modified and inserted; [`Table::runs`] and [`Table::last`].
 type SavedRelation = (Relid, [u64; 9], i64, [u64; 3], [u64; 4], [i64; 4]);
 
@@ -321,7 +321,7 @@ impl Default for Counters {
 }
 
 impl Stripe {
-    /// What sessions in a database counted and used.
+    /// The counts and usage of sessions in a database.
     fn database(&mut self, oid: u32) -> (&mut DatabaseCounts, &mut Usage) {
         of_database(&mut self.databases, oid)
     }
@@ -455,7 +455,7 @@ impl Counters {
         self.sum(|oid| oid == database)
     }
 
-    /// What the sessions of all databases used.
+    /// The usage of the sessions of all databases.
     pub fn usage(&self) -> Usage {
         self.sum(|_| true).1
     }
@@ -495,7 +495,7 @@ impl Counters {
         all
     }
 
-    /// What is to outlive the server.
+    /// The counts that are to outlive the server.
     pub fn saved(&self) -> Saved {
         let mut databases: HashMap<u32, DatabaseCounts> = HashMap::new();
         for lane in &self.lanes {
@@ -642,7 +642,7 @@ impl Counters {
         self.database_bases.lock().insert(database, (usage, now));
     }
 
-    /// What a database's sessions had used when its statistics were reset, and when that was.
+    /// The usage of a database's sessions when its statistics were reset, and when that was.
     pub fn database_base(&self, database: u32) -> (Usage, i64) {
         self.database_bases.lock().get(&database).copied().unwrap_or_default()
     }

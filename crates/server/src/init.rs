@@ -13,7 +13,7 @@ use wire::scram::{self, Verifier};
 
 use crate::{client_auth, config, control, directory};
 
-/// What `threadgres init` is told.
+/// The options of `threadgres init`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InitOptions {
     /// How clients on this machine log in, as `pg_hba.conf` calls it; None: `trust`.

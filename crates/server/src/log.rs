@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use base::Error;
 use base::settings::{live_enum, setting};
 
-/// What a line is about; the order is that of the `log_min_messages` words.
+/// The level of a line; the order is that of the `log_min_messages` words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Something that may be wrong.
@@ -121,7 +121,7 @@ pub fn from_signal_handler(text: fmt::Arguments<'_>) {
     let mut line = [0; 256];
     let mut rest = &mut line[..];
     let now = Timestamp(SystemTime::now());
-    // What doesn't fit is not written.
+    // Lines that don't fit are not written.
     let _ = writeln!(rest, "{now} [0] {}:  {text}", Level::Log.word());
     let left = rest.len();
     let written = line.len() - left;

@@ -1,7 +1,7 @@
 //! LISTEN and NOTIFY: which sessions listen to which channel, and how notifications reach them.
 //!
-//! What a transaction notifies and what it begins or ceases to listen to waits in its session
-//! ([`Pending`]) and counts when it commits. Whoever commits any of it holds [`Channels::order`]
+//! A transaction's notifications and changes of what it listens to wait in its session
+//! ([`Pending`]) and count when it commits. Whoever commits any of it holds [`Channels::order`]
 //! from before its commit until everybody's mailbox has the notifications: so all listeners see
 //! them in the order of the commits, and a LISTEN that committed first misses none.
 //!
@@ -21,7 +21,7 @@ const CHANNEL_MAX: usize = 63;
 const PAYLOAD_MAX: usize = 7999;
 /// Bytes that may wait in all mailboxes together before NOTIFY is refused.
 const WAITING_MAX: usize = 256 << 20;
-/// What an entry of a mailbox takes besides its text.
+/// The size of an entry of a mailbox besides its text.
 const ENTRY_BYTES: usize = 64;
 
 /// One notification on its way.
@@ -33,7 +33,7 @@ pub struct Notification {
     pub payload: Arc<str>,
     /// The session that sent it.
     pub pid: i32,
-    /// What must be durable before a client may know of it.
+    /// The log position that must be durable before a client may know of it.
     pub durable: Lsn,
 }
 
@@ -115,7 +115,7 @@ enum Action {
     Notify(Arc<str>, Arc<str>),
 }
 
-/// What one session listens to, and what its transaction is about to change. Most sessions have
+/// The channels that one session listens to, and those that its transaction is about to change. Most sessions have
 /// none of it.
 pub struct Pending {
     database: u32,

@@ -1,7 +1,7 @@
 //! Partitions by interval are made ahead of time and taken away when they are past: a background thread calls
 //! `pg_maintain_partitions` for each table that asks for it, in the name of its owner.
 //!
-//! What fails (a lock that is not to be had in time, a name that is taken) is logged and tried again the next time.
+//! A step that fails (a lock that is not to be had in time, a name that is taken) is logged and tried again the next time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

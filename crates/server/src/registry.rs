@@ -19,7 +19,7 @@ use crate::user_types::SessionTypes;
 const QUERY_BYTES: usize = 1024;
 const SHARDS: usize = 64;
 
-/// What a session does, as `pg_stat_activity.state` says it.
+/// The activity of a session, as `pg_stat_activity.state` says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionActivity {
     /// The start-up packet hasn't come.
@@ -83,10 +83,10 @@ impl std::fmt::Debug for Query {
     }
 }
 
-/// What others may see of a session. Times are microseconds since 2000-01-01 UTC; 0: none.
+/// The part of a session that others may see. Times are microseconds since 2000-01-01 UTC; 0: none.
 #[derive(Clone, Debug)]
 pub struct Activity {
-    /// What it does.
+    /// The session's activity.
     pub state: SessionActivity,
     /// The user's name.
     pub user: Arc<str>,
@@ -113,7 +113,7 @@ const LONG_SECRET_BYTES: usize = 32;
 pub struct Entry {
     /// Its number: `pg_backend_pid()`.
     pub pid: i32,
-    /// What a cancel request must know.
+    /// The secret that a cancel request must know.
     short_secret: i32,
     /// The same, of a client that can repeat so much (protocol 3.2): then that one alone.
     pub long_secret: OnceLock<Box<[u8; LONG_SECRET_BYTES]>>,
@@ -197,7 +197,7 @@ impl Entry {
         self.set_transaction_start(now);
     }
 
-    /// What a cancel request must know.
+    /// The secret that a cancel request must know.
     pub fn secret(&self) -> Vec<u8> {
         match self.long_secret.get() {
             Some(long) => long.to_vec(),
@@ -267,7 +267,7 @@ impl Entry {
         self.xmin.store(xmin, Ordering::Relaxed);
     }
 
-    /// What [`Entry::set_xmin`] said last.
+    /// The bound that [`Entry::set_xmin`] set last.
     pub fn xmin(&self) -> u64 {
         self.xmin.load(Ordering::Relaxed)
     }

@@ -74,10 +74,10 @@ pub fn serve(dir: &Path, overrides: Overrides, accept_loss_from: Option<Lsn>) ->
 /// Nobody listens yet: [`serve`] does more, and tests that look into the server do this.
 ///
 /// # Errors
-/// What is wrong with the directory; `publish_live` comes before.
+/// Faults of the directory; `publish_live` comes before.
 pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> {
     crate::packages::register();
-    // What is wrong with the rules is said before the directory is opened.
+    // A fault of the rules is said before the directory is opened.
     ClientAuth::load(dir, &config.values.settings)?;
     let txn = TxnManager::new(dir);
     let options = storage::Options {
@@ -160,7 +160,7 @@ pub(crate) fn raise_descriptor_limit(connections: u64) {
     const OWN: u64 = 2000;
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return };
     if soft < hard {
-        // What can't be raised is warned of below.
+        // A limit that can't be raised is warned of below.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
     if hard < connections + OWN {

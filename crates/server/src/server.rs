@@ -76,7 +76,7 @@ pub struct Server {
     pub channels: Channels,
     /// Snapshots for others to take over.
     pub exports: crate::exports::Exports,
-    /// What happens to each table.
+    /// Counts of the changes and reads of each table.
     pub counters: Counters,
     /// The background vacuum.
     pub autovacuum: Background,
@@ -86,7 +86,7 @@ pub struct Server {
     pub statistics: Background,
     /// Makes partitions by interval ahead of time and takes old ones away.
     pub partitions: Background,
-    /// What is known of where the time goes.
+    /// The profile of where the time goes.
     pub profiler: Profiler,
     /// The status page.
     pub http: Endpoint,

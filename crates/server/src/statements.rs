@@ -136,7 +136,7 @@ impl Spread {
     }
 }
 
-/// What is kept of a statement. What each execution changes comes first.
+/// The counts of a statement. Those that each execution changes come first.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Statement {
@@ -144,7 +144,7 @@ pub struct Statement {
     pub executions: Spread,
     /// Rows returned or changed.
     pub rows: u64,
-    /// What they used.
+    /// The resources that they used.
     pub usage: Usage,
     /// Its text without constants.
     pub text: Arc<str>,
@@ -190,7 +190,7 @@ impl Statement {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 pub struct Recent {
-    /// Whose; an identifier of 0: nobody's.
+    /// The key that it belongs to; an identifier of 0: nobody's.
     pub key: StatementKey,
     rows: u64,
     /// How much they used of what.

@@ -126,7 +126,7 @@ struct Supervisor<'a> {
     long_life: Duration,
 }
 
-/// What to do with a server that has ended.
+/// The measure to take with a server that has ended.
 #[derive(Debug, PartialEq)]
 enum Verdict {
     Exit(u8),

@@ -13,7 +13,7 @@ use types::user::{Directory, TextSearch, UserType};
 pub struct SessionTypes(
     SpinLock<Option<Arc<TypeView>>>,
     AtomicBool,
-    /// What the client is to be told.
+    /// The notices for the client.
     SpinLock<Vec<base::Error>>,
     /// Whether there is anything.
     AtomicBool,
@@ -47,7 +47,7 @@ impl SessionTypes {
         std::mem::take(&mut *self.2.lock())
     }
 
-    /// What it sees now, for [`SessionTypes::restore`].
+    /// The view that it sees now, for [`SessionTypes::restore`].
     pub fn seen(&self) -> Option<Arc<TypeView>> {
         self.0.lock().clone()
     }

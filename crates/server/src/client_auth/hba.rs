@@ -43,7 +43,7 @@ const METHODS: [(&str, Method); 7] = [
     ("cert", Method::Cert),
 ];
 
-/// What a client's certificate must be.
+/// The demand on a client's certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientCert {
     /// None is asked for.
@@ -104,7 +104,7 @@ pub struct Rule {
     netmask_text: Option<String>,
     /// How the client shows who it is.
     pub method: Method,
-    /// What its certificate must be.
+    /// The demand on its certificate.
     pub client_cert: ClientCert,
     options: Vec<String>,
 }
@@ -151,7 +151,7 @@ impl Hba {
         self.lines.iter().filter_map(|l| l.as_ref().ok())
     }
 
-    /// What is wrong first.
+    /// The first fault of the file.
     pub fn first_error(&self) -> Option<Error> {
         let (line, what) = self.lines.iter().find_map(|l| l.as_ref().err())?;
         Some(

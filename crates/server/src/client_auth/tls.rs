@@ -30,7 +30,7 @@ fn unreadable(what: &str, path: &Path, why: impl std::fmt::Display) -> Error {
         .hint("see ssl_cert_file, ssl_key_file and ssl_ca_file")
 }
 
-/// What the settings say; None without `ssl`.
+/// The configuration that the settings ask for; None without `ssl`.
 ///
 /// # Errors
 /// `F0000`: a file that can't be read, or isn't what it should be; a key that others may read.
@@ -146,7 +146,7 @@ fn in_words(error: rustls::Error) -> Box<dyn std::error::Error + Send + Sync> {
     }
 }
 
-/// What `pg_stat_ssl` says of a connection.
+/// The row of `pg_stat_ssl` for a connection.
 #[derive(Clone, Debug)]
 pub struct TlsInfo {
     /// `TLSv1.3`.
@@ -229,7 +229,7 @@ impl TlsStream {
         let _ = self.flush(raw);
     }
 
-    /// What the handshake came to.
+    /// The result of the handshake.
     pub fn info(&self, tls: &Tls) -> TlsInfo {
         let version = match self.0.protocol_version() {
             Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3",

@@ -22,7 +22,7 @@ const WRITE_MAX: Duration = Duration::from_secs(20);
 /// Where a job leaves its answer.
 pub type Pending = Arc<SpinLock<Option<Response>>>;
 
-/// What comes of a request.
+/// The result of a request.
 pub enum Answer {
     /// The answer.
     Now(Response),

@@ -34,7 +34,7 @@ pub fn token_file(dir: &Path) -> PathBuf {
     dir.join(TOKEN_FILE)
 }
 
-/// What comes of a request's credentials.
+/// The result of a look at a request's credentials.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Admission {
     /// They are right.
@@ -49,7 +49,7 @@ pub enum Admission {
 struct Known {
     /// Of user and password.
     hash: [u8; 32],
-    /// What the catalog kept then.
+    /// The password that the catalog kept then.
     kept: String,
 }
 

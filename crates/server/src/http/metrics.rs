@@ -11,7 +11,7 @@ use sched::lwlock::tranche_counters;
 use super::view;
 use crate::server::Server;
 
-/// What Prometheus asks for.
+/// The media type that Prometheus asks for.
 pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 const PAGE_BYTES: usize = 8192;
@@ -218,7 +218,7 @@ fn locks(page: &mut Page, server: &Server) {
     page.single("blocked_longest_seconds", "gauge", help, longest.as_secs_f64());
 }
 
-/// What `pg_stat_database` has, whichever of its columns are kept.
+/// The columns of `pg_stat_database`, whichever of them are kept.
 fn database(page: &mut Page, server: &Server) {
     const COLUMNS: &[(&str, &str, &str)] = &[
         ("xact_commit", "transactions_committed_total", "Transactions committed."),

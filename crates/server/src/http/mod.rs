@@ -54,7 +54,7 @@ const JOBS_MAX: usize = 4;
 /// How often deadlines and the order to stop are looked at, in milliseconds.
 const TICK_MS: u16 = 500;
 
-/// What `/api/PART.json` holds; None: there is no such part.
+/// The content of `/api/PART.json`; None: there is no such part.
 pub fn status(server: &Server, part: &str) -> Option<serde_json::Value> {
     match part {
         "now" => Some(api::now(server)),
@@ -81,7 +81,7 @@ pub fn open(address: SocketAddr) -> Result<TcpListener> {
     Ok(listener)
 }
 
-/// What the thread works with.
+/// The state that the thread works with.
 struct Loop {
     server: Arc<Server>,
     listener: TcpListener,

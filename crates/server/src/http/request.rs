@@ -19,7 +19,7 @@ pub struct Request<'a> {
     pub query: &'a str,
     /// The `Host`, without port and brackets.
     host: &'a str,
-    /// What the browser says of the page that asks.
+    /// Whether the browser says that the page that asks is another site's.
     cross_site: bool,
     /// The `Authorization` header; empty: none.
     pub authorization: &'a str,

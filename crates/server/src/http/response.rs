@@ -1,6 +1,6 @@
 //! An answer, complete in memory before it is sent.
 
-/// What a page of ours may load: its own script and style, nothing from elsewhere.
+/// The sources that a page of ours may load: its own script and style, nothing from elsewhere.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
                       img-src 'self' data:; connect-src 'self'; frame-src 'self'; \
                       frame-ancestors 'self'; base-uri 'none'; form-action 'none'";

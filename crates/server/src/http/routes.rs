@@ -60,7 +60,7 @@ fn guarded(f: impl FnOnce() -> Response) -> Response {
         .unwrap_or_else(|_| Response::fail(500, "internal error; the server's log says more"))
 }
 
-/// What somebody is told who has not said who that is, or not rightly.
+/// The answer to a request without credentials, or with wrong ones.
 fn who_are_you() -> Response {
     Response::fail(
         401,

@@ -28,7 +28,7 @@ use crate::server::Server;
 pub struct Edge {
     /// The session that waits.
     pub waiting: TaskRef,
-    /// What kind of wait.
+    /// The kind of wait.
     pub event: WaitEvent,
     /// For what.
     pub object: WaitObject,
@@ -135,7 +135,7 @@ pub struct Party {
     pub pid: i32,
     /// Its `backend_type`.
     pub kind: &'static str,
-    /// What it ran.
+    /// The statement that it ran.
     pub query: Arc<str>,
 }
 
@@ -144,7 +144,7 @@ pub struct Party {
 pub struct Episode {
     /// The session that waited.
     pub waiting: Party,
-    /// What kind of wait.
+    /// The kind of wait.
     pub event: WaitEvent,
     /// For what, in words.
     pub object: Arc<str>,

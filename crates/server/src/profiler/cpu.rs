@@ -51,7 +51,7 @@ pub fn take(server: &Server, length: Duration, cancelled: &AtomicBool) -> Result
     Ok(folded)
 }
 
-/// What samples are told apart by: who ran, and the addresses of its stack.
+/// The key of samples: the root that ran, and the addresses of its stack.
 type Stack = (Root, Vec<u64>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

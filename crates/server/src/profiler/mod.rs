@@ -34,7 +34,7 @@ use crate::server::Server;
 /// Between two looks.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// What the sampler has gathered, and its thread.
+/// The samples that were gathered, and the sampler's thread.
 pub struct Profiler {
     /// The last minutes.
     pub timeline: timeline::Timeline,

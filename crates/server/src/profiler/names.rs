@@ -13,7 +13,7 @@ const STATEMENT_CHARS: usize = 120;
 /// Between two looks at what the sessions run.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What was learnt so far.
+/// The names learnt so far.
 #[derive(Default)]
 pub struct Names {
     looked: Option<Instant>,

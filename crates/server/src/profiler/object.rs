@@ -4,7 +4,7 @@ use sched::observe::WaitObject;
 
 use crate::server::Server;
 
-/// What is waited for, relations by name.
+/// The object of a wait, relations by name.
 pub fn object(server: &Server, object: WaitObject) -> String {
     let databases = &server.engine.catalog;
     let found = match (object, object.file()) {

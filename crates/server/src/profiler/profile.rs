@@ -13,7 +13,7 @@ use crate::server::Server;
 /// Longest profile, in seconds.
 const SECONDS_MAX: f64 = 600.0;
 
-/// What is counted.
+/// The kind of samples that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Processor time, by what ran.
@@ -27,7 +27,7 @@ pub enum Kind {
 /// A profile that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
-    /// What is counted.
+    /// The kind of samples that are counted.
     pub kind: Kind,
     /// For how long, in seconds.
     pub seconds: f64,

@@ -38,7 +38,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// What is kept, oldest first.
+    /// The seconds that are kept, oldest first.
     pub fn seconds(&self) -> Vec<Second> {
         self.seconds.lock().iter().cloned().collect()
     }
@@ -61,7 +61,7 @@ pub fn counts(event: WaitEvent) -> bool {
 /// Nanoseconds waited so far.
 type Totals = Vec<u64>;
 
-/// What the timeline's next second is compared with.
+/// The readings that the timeline's next second is compared with.
 pub struct Sampler {
     at: Instant,
     cpu: Duration,

@@ -41,7 +41,7 @@ const LIST_MAX: usize = 512;
 /// Different stacks that are told apart.
 const STACKS_MAX: usize = 50_000;
 
-/// What waits are told apart by.
+/// The key of waits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Wait {
     pid: i32,

@@ -28,12 +28,12 @@ pub type Pending = Vec<(u32, Changes)>;
 pub struct Account {
     /// The running statement counts here.
     pub tally: Tally,
-    /// What will be passed on next.
+    /// The counts that will be passed on next.
     pub report: Report,
     pending: Pending,
-    /// What the transaction's statements did so far.
+    /// The tally of the transaction's statements so far.
     transaction: Tally,
-    /// What the task had used when that was last asked.
+    /// The task's usage when that was last asked.
     used: Usage,
     /// Since when the session does what it does now, and since when its time has not been passed
     /// on (microseconds since 2000).
@@ -67,7 +67,7 @@ impl Account {
         self.since = now;
     }
 
-    /// What the transaction's statements did before the one that is about to run, which then counts
+    /// The tally of the transaction's statements before the one that is about to run, which then counts
     /// into the tally.
     pub fn begin_tally(&mut self) -> (&Tally, &mut Tally) {
         if !self.tally.is_empty() {
@@ -122,13 +122,13 @@ impl Account {
         }
     }
 
-    /// What a savepoint comes back to.
+    /// The state that a savepoint comes back to.
     pub fn savepoint(&mut self) -> Pending {
         self.absorb();
         self.pending.clone()
     }
 
-    /// What came after a savepoint is undone.
+    /// Undoes the counts since a savepoint.
     pub fn rollback_to(&mut self, savepoint: &Pending) {
         self.absorb();
         for (oid, changes) in &self.pending {

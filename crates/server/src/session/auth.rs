@@ -26,7 +26,7 @@ use crate::client_auth::hba::{Client, ClientCert, Method, Rule};
 use crate::connection::Socket;
 use crate::log;
 
-/// What the client asked for.
+/// The client's request.
 #[derive(PartialEq, Eq)]
 pub(super) struct Login {
     pub user: String,
@@ -87,7 +87,7 @@ enum Stage {
     Last(Box<Exchange>),
 }
 
-/// What a message of the client came to.
+/// The result of a client's message.
 enum Verdict {
     /// It goes on.
     More(Stage),
@@ -139,7 +139,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// What the catalog keeps of a role's password, or why there is nothing to compare with.
+    /// The stored form of a role's password, or why there is nothing to compare with.
     fn kept_password(&mut self, user: &str) -> (Option<String>, Option<StoredPassword>) {
         let catalog = self.catalog_tx.view();
         let Some(role) = catalog.role_named(user) else {
@@ -273,7 +273,7 @@ impl SessionState {
         Ok(if goes_in { Verdict::In } else { Verdict::Out })
     }
 
-    /// What the rule wants of the client's certificate.
+    /// Checks the rule's demand on the client's certificate.
     fn check_certificate(&self, rule: &Rule, login: &Login) -> Result<(), Refusal> {
         if rule.client_cert == ClientCert::Off {
             return Ok(());

@@ -35,7 +35,7 @@ use crate::server::Server;
 /// How deep autonomous transactions nest.
 const NESTING_MAX: u32 = 8;
 
-/// What an inner session takes from the one that it works for.
+/// The parts that an inner session takes from the one that it works for.
 pub struct Outer<'a> {
     /// The server.
     pub server: &'a Arc<Server>,
@@ -140,13 +140,13 @@ impl SessionState {
     }
 }
 
-/// What can't run in a session that lasts for one statement and has no client.
+/// Refuses statements that can't run in a session that lasts for one statement and has no client.
 fn check(prepared: &Prepared) -> Result<()> {
     let allowed = match &prepared.statement {
         Statement::Query(_) => true,
         Statement::Empty => false,
         Statement::Utility(utility) if utility.executes().is_some() => false,
-        // What commits while it goes on has no place inside another statement.
+        // A statement that commits while it goes on has no place inside another.
         Statement::Utility(utility) if utility.runs_in_steps().is_some() => false,
         Statement::Utility(utility) => matches!(
             utility,

@@ -20,7 +20,7 @@ use types::oids;
 
 use super::SessionState;
 
-/// What is read and sent at once.
+/// The bytes that are read and sent at once.
 const CHUNK: usize = 128 << 10;
 const TAR_BLOCK: usize = 512;
 

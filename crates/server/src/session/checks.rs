@@ -161,7 +161,7 @@ pub fn split_names(text: &str) -> Option<Vec<String>> {
     }
 }
 
-/// What formatting values depends on.
+/// The context that formatting values depends on.
 pub fn format_context(settings: &settings::Settings) -> FormatContext {
     let (date_style, date_order) =
         date_style(settings.str(setting::DATESTYLE), Default::default()).unwrap_or_default();

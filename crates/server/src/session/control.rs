@@ -241,7 +241,7 @@ impl SessionState {
         }
     }
 
-    /// What `tcp_keepalives_*` and `tcp_user_timeout` say now.
+    /// The values of `tcp_keepalives_*` and `tcp_user_timeout` now.
     pub(super) fn patience(&self) -> Patience {
         let settings = self.settings.get();
         Patience {
@@ -379,7 +379,7 @@ impl SessionState {
         Ok(Outcome { tag: Some(outcome.tag.unwrap_or(tag)), ..outcome })
     }
 
-    /// What EXECUTE is to run.
+    /// The statement that EXECUTE is to run.
     fn executed(&mut self, name: &str, args: &[Expr]) -> Result<Executed> {
         self.ensure_transaction();
         let mut statement = self.statements.get(name)?.clone();

@@ -16,7 +16,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 pub struct CopyReader<'a> {
     /// The client.
     pub socket: &'a Arc<Socket>,
-    /// What came after the statement's message.
+    /// The bytes that came after the statement's message.
     pub rest: &'a [u8],
     /// Where the data is read into.
     pub input: &'a mut Option<Input>,

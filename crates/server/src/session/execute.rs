@@ -242,7 +242,7 @@ impl SessionState {
         self.run_locked(run, began)
     }
 
-    /// What comes before a plan is run: its transaction, and [`SessionState::lock`].
+    /// Does the steps before a plan is run: its transaction, and [`SessionState::lock`].
     pub(super) fn begin_run(&mut self, run: &mut Run<'_>) -> Result<()> {
         self.ensure_transaction();
         self.check_read_only(&run.plan.prepared)?;
@@ -393,7 +393,7 @@ impl SessionState {
         }
     }
 
-    /// What the counters must know of a statement beyond what the executor counts.
+    /// Notes the effects of a statement that the counters must know beyond what the executor counts.
     pub(super) fn note_effect(&mut self, prepared: &Prepared) {
         match &prepared.statement {
             Statement::Utility(Utility::Vacuum { vacuum, tables, analyze, .. }) => {

@@ -35,13 +35,13 @@ use crate::registry::SessionActivity;
 use crate::server::{self, Server};
 use crate::session::statement_run::Run;
 
-/// What a statement answered.
+/// The answer of a statement.
 pub struct Answer {
     /// The statement as it was planned: its columns, its tag.
     pub prepared: Arc<Prepared>,
     /// Its rows.
     pub rows: Vec<Vec<Datum>>,
-    /// What it did.
+    /// The statement's outcome.
     pub outcome: Outcome,
 }
 

@@ -49,13 +49,13 @@ pub struct Hooks<'a> {
     pub settings: &'a SessionSettings,
     /// The statement's transaction.
     pub tx: &'a txn::Transaction,
-    /// What the statement changed of them.
+    /// The changes that the statement made to them.
     pub changes: &'a mut Vec<Change>,
     /// For `pg_notify`.
     pub notify: &'a mut Option<Box<Pending>>,
-    /// What the transaction's statements before this one did.
+    /// The tally of the transaction's statements before this one.
     pub done: &'a Tally,
-    /// What the session knows of sequences.
+    /// The session's knowledge of sequences.
     pub sequences: &'a mut exec::SessionSequences,
     /// Checks that wait for the transaction's end.
     pub deferred: &'a mut exec::Deferred,
@@ -617,7 +617,7 @@ impl SessionHooks for Hooks<'_> {
     }
 }
 
-/// What the system tables ask of the running server, on behalf of one session.
+/// The running server as system tables ask it, on behalf of one session.
 pub struct Info<'a> {
     /// The server.
     pub server: &'a Server,
@@ -627,12 +627,12 @@ pub struct Info<'a> {
     pub statements: &'a Statements,
     /// Rows of `pg_cursors`.
     pub cursors: Vec<Vec<Datum>>,
-    /// What the transaction's statements before this one did.
+    /// The tally of the transaction's statements before this one.
     pub done: &'a Tally,
 }
 
 impl Info<'_> {
-    /// What other roles do is theirs, unless this one may read all statistics.
+    /// Hides the activity of other roles, unless this one may read all statistics.
     fn hide(&self, view: &str, role: u32, rows: &mut [Vec<Datum>]) {
         let catalog = self.server.engine.catalog.shared().current();
         let rights = Rights { catalog: &catalog, database: self.database };

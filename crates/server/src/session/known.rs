@@ -2,7 +2,7 @@
 //! the same user, database and settings, so the next one takes over what came of them, and shares the
 //! memory.
 //!
-//! What is kept depends on its key alone: the start-up packet, the server's settings and the version of
+//! A kept value depends on its key alone: the start-up packet, the server's settings and the version of
 //! the catalog. What depends on more (a password, a free place) is looked at for each session.
 
 use std::cell::RefCell;
@@ -19,7 +19,7 @@ const KINDS: usize = 8;
 
 /// A kind of session.
 pub(super) struct Known {
-    /// What its start-up packet said.
+    /// The content of its start-up packet.
     pub login: Login,
     /// Its database, and the version of that one's catalog.
     pub open: Arc<OpenDatabase>,

@@ -109,7 +109,7 @@ pub struct SessionState {
     phase: Phase,
     /// While the client shows who it is.
     conversation: Option<Box<auth::Conversation>>,
-    /// What a refused client will be told.
+    /// The error that a refused client will be told.
     refusal: Option<Error>,
     input: Input,
     /// Input that a COPY left behind, which replaces the buffer it began in.
@@ -133,12 +133,12 @@ pub struct SessionState {
     catalog: Option<Arc<Snapshot>>,
     statements: Statements,
     portals: Portals,
-    /// What it listens to and is about to notify, if it ever did.
+    /// The channels that it listens to and its notifications to come, if it ever had any.
     notify: Option<Box<Pending>>,
     sequences: exec::SessionSequences,
     /// Checks that wait for the transaction's end.
     deferred: exec::Deferred,
-    /// What it knows of functions.
+    /// The session's knowledge of functions.
     routines: exec::compiled::SessionRoutines,
     /// Its open large objects.
     large_objects: exec::LargeObjects,
@@ -363,7 +363,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// What may disturb a session that waits for its client.
+    /// Looks for interrupts of a session that waits for its client.
     fn idle_interrupts(&mut self) -> Result<(), End> {
         if let Some(deadline) = self.idle_deadline.take() {
             if Instant::now() >= deadline {
@@ -491,7 +491,7 @@ impl SessionState {
             F::Close(target, name) => self.extended(|s| s.close(target, name))?,
             F::Flush => self.flush = true,
             F::Sync => self.sync()?,
-            // What is left of a COPY that failed.
+            // The rest of a COPY that failed.
             F::CopyData(_) | F::CopyDone | F::CopyFail(_) => {}
             F::FunctionCall(call) => self.function_call(&call)?,
             F::Password => return Err(wire::violation("unexpected password message").into()),
@@ -746,7 +746,7 @@ impl SessionState {
         self.pass_on_counts(server::now());
     }
 
-    /// What was counted is known to others from here on.
+    /// Passes the counts on: others know of them from here on.
     fn pass_on_counts(&mut self, now: i64) {
         let database = self.database.1;
         if self.account.pass_on(&self.server.counters, database, &self.entry.task, now) {
@@ -803,7 +803,7 @@ impl SessionState {
         }
     }
 
-    /// What a statement is planned with, without sharing it: the caller puts it back into `catalog`.
+    /// The view that a statement is planned with, without sharing it: the caller puts it back into `catalog`.
     /// (All workers share a version's reference count; a statement that touches it costs the others
     /// time.) That is the published version, unless the statement may mean something of the
     /// session's or the transaction's own.

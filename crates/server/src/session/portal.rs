@@ -24,7 +24,7 @@ pub struct PreparedStatement {
     pub name: EcoString,
     /// The plan.
     pub plan: Planned,
-    /// What it was prepared from.
+    /// The text that it was prepared from.
     pub text: Arc<str>,
     /// Parameter types as declared.
     pub declared: Arc<[Oid]>,
@@ -188,7 +188,7 @@ impl Statements {
         Ok(&found.0)
     }
 
-    /// What the session's next run is likely to use: the next statement, where it is known from, and the last,
+    /// The lines that the session's next run is likely to use: the next statement, where it is known from, and the last,
     /// which others still show until then.
     pub fn likely(&self) -> [Lines; 3] {
         let Some(next) = self.named.get_index(self.next()) else { return [Lines::default(); 3] };
@@ -257,7 +257,7 @@ pub enum Progress {
     Suspended {
         /// The query.
         execution: Box<Execution>,
-        /// What it sees.
+        /// The snapshot that it sees.
         snapshot: Snapshot,
         /// The snapshot's registration with the transaction.
         pin: u64,
@@ -270,7 +270,7 @@ pub enum Progress {
     Done,
 }
 
-/// What becomes of a cursor WITH HOLD.
+/// The fate of a cursor WITH HOLD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
     /// It is the running transaction's: gone if that is rolled back.
@@ -390,7 +390,7 @@ impl Portals {
         }
     }
 
-    /// What the next use of the unnamed one needs, if there is one.
+    /// The lines that the next use of the unnamed one needs, if there is one.
     pub fn likely(&self) -> Lines {
         self.unnamed.as_deref().map(Lines::of).unwrap_or_default()
     }

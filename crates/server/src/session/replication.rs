@@ -17,7 +17,7 @@ use types::oids;
 use super::SessionState;
 use super::base_backup::{self, Options};
 
-/// What kind of connection the client asked for.
+/// The kind of connection that the client asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Replication {
     /// A session like any other.

@@ -69,7 +69,7 @@ pub struct Mark {
 /// See the module's documentation. Cheap to copy: the values are shared.
 #[derive(Clone)]
 pub struct SessionSettings {
-    /// What RESET goes back to: the server's values with those of the start-up packet.
+    /// The values that RESET goes back to: the server's with those of the start-up packet.
     reset: Arc<Values>,
     reset_own: Own,
     lasting: Arc<Values>,
@@ -80,13 +80,13 @@ pub struct SessionSettings {
     generation: u64,
     /// Changes whenever a value does.
     pub epoch: u64,
-    /// What formatting values depends on.
+    /// The context that formatting values depends on.
     pub format: FormatContext,
     /// The session's roles; after [`SessionSettings::resolve_path`].
     pub identity: Identity,
     path: Vec<u32>,
     path_key: (u64, u64, Option<u32>),
-    /// What plans depend on; after [`SessionSettings::resolve_path`].
+    /// The environment that plans depend on; after [`SessionSettings::resolve_path`].
     pub environment: u64,
     /// Timeouts, in milliseconds, 0: none; read at every statement.
     pub statement_timeout: u64,
@@ -214,7 +214,7 @@ impl SessionSettings {
         &self.current.settings
     }
 
-    /// What follows from the values.
+    /// Derives what follows from the values.
     fn changed(&mut self) {
         self.epoch += 1;
         let now = self.format.now;
@@ -363,7 +363,7 @@ impl SessionSettings {
         }
     }
 
-    /// What SET would say to this value.
+    /// Checks a value as SET would.
     ///
     /// # Errors
     /// As SET.

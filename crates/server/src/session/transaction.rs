@@ -56,11 +56,11 @@ impl Block {
 struct Savepoint {
     name: String,
     level: SavepointLevel,
-    /// What the transaction was when it was set.
+    /// Whether the transaction was read-only when it was set.
     read_only: bool,
     catalog: CatalogMark,
     settings: Mark,
-    /// What there was to notify.
+    /// The notifications there were.
     notify: usize,
     changes: Pending,
     /// Checks that wait for the transaction's end.

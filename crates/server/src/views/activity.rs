@@ -22,7 +22,7 @@ fn address(peer: Option<(IpAddr, u16)>) -> (Datum, Datum) {
     }
 }
 
-/// What a session's transaction is to the others.
+/// The transaction of each session, as others see it.
 type Transactions = HashMap<i32, (Option<Xid>, Option<Csn>)>;
 
 /// The event to show: of what a task waits for and the work that it said it does

@@ -81,7 +81,7 @@ fn hba_rules(server: &Server) -> Vec<Vec<Datum>> {
     crate::client_auth::hba(&server.directory()).map(|hba| hba.rows()).unwrap_or_default()
 }
 
-/// What the files say, as `pg_file_settings` shows it.
+/// The lines of the files, as `pg_file_settings` shows them.
 fn file_settings(server: &Server) -> Vec<Vec<Datum>> {
     let (values, _) = server.values();
     let defaults = base::settings::Settings::default();

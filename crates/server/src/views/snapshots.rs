@@ -102,7 +102,7 @@ pub(super) fn rows(server: &Server, database: u32) -> Vec<Vec<Datum>> {
     rows
 }
 
-/// What is the same for all tables.
+/// The columns that are the same for all tables.
 fn head(server: &Server, used: &Used, last: u64) -> Vec<Datum> {
     let entry = server.sessions.get(used.pid);
     let (mut database, mut user, mut since) = (Datum::Null, Datum::Null, Datum::Null);

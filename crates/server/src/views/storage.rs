@@ -12,7 +12,7 @@ use super::database::ms;
 use super::time;
 use crate::server::Server;
 
-/// What background threads of a kind have used.
+/// The resources that background threads of a kind have used.
 pub(crate) fn used_by(kind: &str) -> Usage {
     let mut sum = Usage::default();
     sched::background_tasks().iter().filter(|t| t.kind() == kind).for_each(|t| sum.add(&t.usage()));

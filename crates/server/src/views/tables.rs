@@ -105,7 +105,7 @@ fn function_row(
 
 type Stats = HashMap<u32, RelationStats>;
 
-/// What is counted of a database's tables and indexes.
+/// The counts of a database's tables and indexes.
 fn stats_of(server: &Server, database: u32) -> Stats {
     let all = server.counters.relations().into_iter();
     all.filter(|((of, _), _)| *of == database).map(|((_, oid), stats)| (oid, stats)).collect()

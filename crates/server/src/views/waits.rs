@@ -194,7 +194,7 @@ impl Names {
         Names { files, oids }
     }
 
-    /// What is waited for, with names where there are any; NULL for nothing in particular.
+    /// The object of a wait, with names where there are any; NULL for nothing in particular.
     pub(crate) fn object(&self, object: WaitObject) -> Datum {
         match self.describe(object) {
             words if words.is_empty() => Datum::Null,
