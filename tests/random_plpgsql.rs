@@ -416,9 +416,10 @@ impl Program<'_> {
             match self.chance(40) {
                 true => {
                     self.line(depth + 2, "GET STACKED DIAGNOSTICS u = MESSAGE_TEXT;");
-                    self.line(depth + 2, "u := left(u, 30);");
+                    self.line(depth + 2, "u := left(u, 20);");
                 }
-                false => self.line(depth + 2, "o := right(o || '#' || SQLSTATE || SQLERRM, 400);"),
+                false => self
+                    .line(depth + 2, "o := right(o || '#' || SQLSTATE || left(SQLERRM, 20), 400);"),
             }
             if self.chance(15) {
                 self.line(depth + 2, "RAISE;");

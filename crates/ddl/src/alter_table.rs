@@ -165,7 +165,7 @@ fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) ->
         AlterTable::ForceRowSecurity(on) => super::policy::enable(id, None, Some(*on), cx),
         AlterTable::EnableRule { name, enabled } => super::rule::enable(id, name, *enabled, cx),
         AlterTable::EnableTrigger { which, enabled } => {
-            super::trigger::enable(id, which, *enabled, cx)
+            super::trigger::enable(id, which, *enabled, only, cx)
         }
         AlterTable::AddColumn { column, constraints, if_not_exists } => {
             inherit::add_column(cx, id, column, constraints, *if_not_exists, only)

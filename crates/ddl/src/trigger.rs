@@ -171,10 +171,18 @@ fn check_transitions(table: &Table, trigger: &Trigger, columns: bool) -> Result<
         return Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is a view", table.name)
             .detail("Triggers on views cannot have transition tables."));
     }
+    if trigger.is_row() && table.is_partitioned() {
+        return Err(err!(FEATURE_NOT_SUPPORTED, "\"{}\" is a partitioned table", table.name).detail(
+            "ROW triggers with transition tables are not supported on partitioned tables.",
+        ));
+    }
     if trigger.is_row() && !table.parents.is_empty() {
-        return refused(
-            "ROW triggers with transition tables are not supported on inheritance children",
-        );
+        return refused(match table.partition_of().is_some() {
+            true => "ROW triggers with transition tables are not supported on partitions",
+            false => {
+                "ROW triggers with transition tables are not supported on inheritance children"
+            }
+        });
     }
     if !trigger.is_after() {
         return wrong("transition table name can only be specified for an AFTER trigger");
@@ -284,7 +292,7 @@ pub fn rename(table: &Name, from: &str, to: &str, cx: &mut ExecContext<'_>) -> R
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
 }
 
-/// ALTER TABLE … ENABLE and DISABLE TRIGGER.
+/// ALTER TABLE … ENABLE and DISABLE TRIGGER; without ONLY those of a partitioned table's rows in its partitions, too.
 ///
 /// # Errors
 /// `42704`; `42501` for the triggers of constraints, which are a superuser's; `0A000` to disable those.
@@ -292,8 +300,10 @@ pub fn enable(
     id: u32,
     which: &TriggerSelection,
     enabled: char,
+    only: bool,
     cx: &mut ExecContext<'_>,
 ) -> Result<()> {
+    sched::check_stack()?;
     let mut table = refresh(cx, id)?;
     if let TriggerSelection::Named(name) = which
         && table.trigger(name).is_none()
@@ -308,7 +318,19 @@ pub fn enable(
         TriggerSelection::All | TriggerSelection::User => true,
     };
     table.triggers.iter_mut().filter(|one| chosen(one)).for_each(|one| one.enabled = enabled);
-    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+    let goes_down = table.is_partitioned() && !only;
+    let of_rows = table.triggers.iter().filter(|t| goes_down && chosen(t) && t.is_row());
+    let rows: Vec<String> = of_rows.map(|t| t.name.clone()).collect();
+    let parts = if rows.is_empty() { Vec::new() } else { cx.catalog_tx.view().children(&table) };
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))?;
+    for part in parts {
+        lock(cx, part, LockMode::ShareRowExclusive)?;
+        let known = refresh(cx, part)?;
+        for name in rows.iter().filter(|name| known.trigger(name).is_some()) {
+            enable(part, &TriggerSelection::Named(name.clone()), enabled, only, cx)?;
+        }
+    }
+    Ok(())
 }
 
 /// The triggers of a table's foreign keys, and of those that refer to it: they are the system's, and a

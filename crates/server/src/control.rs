@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use base::{Error, Result, err};
 use base::settings::{Settings, setting};
+use base::{Error, Result, err};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use storage::Storage;

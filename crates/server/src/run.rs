@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use base::{Error, Lsn, Result, WaitEvent};
 use base::settings::{publish_live, setting};
+use base::{Error, Lsn, Result, WaitEvent};
 use catalog::Catalog;
 use exec::Engine;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -14,13 +14,16 @@ use sd_notify::NotifyState;
 use storage::Storage;
 use txn::TxnManager;
 
-use crate::{autovacuum, control, directory, http, listener, log, partition_maintenance, profiler, resize, saved_statistics, supervisor};
 use crate::client_auth::ClientAuth;
 use crate::config::{Config, Overrides};
 use crate::http::endpoint::address;
 use crate::init::{self, InitOptions};
 use crate::server::Server;
 use crate::signals::{self, Stop};
+use crate::{
+    autovacuum, control, directory, http, listener, log, partition_maintenance, profiler, resize,
+    saved_statistics, supervisor,
+};
 
 /// Serves a data directory (a missing or empty one is initialised first) until it is told to stop.
 /// Listens where the settings say, unless listening sockets were inherited. `accept_loss_from`: where the log is

@@ -13,8 +13,8 @@
 //! results that rest on it leave the server once the log is durable up to there. A transaction that
 //! wrote is covered by its own commit record, which comes later in the log than all that it saw.
 
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering};
 
 use base::{Csn, Error, Lsn, Result, WaitEvent, Xid};
 use sched::Mutex;

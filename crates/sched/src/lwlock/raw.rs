@@ -59,10 +59,13 @@ use std::ptr;
 
 use base::WaitEvent;
 
+use super::tranche::{MOST_SPINS, Tranche};
 use crate::clock::now_ns;
 use crate::observe::{WaitObject, Waiting};
-use crate::seam::{AtomicBool, AtomicU64, Backoff, Cell, Me, Ordering, TaskRef, assert_may_wait, current, park_uninterruptible};
-use super::tranche::{MOST_SPINS, Tranche};
+use crate::seam::{
+    AtomicBool, AtomicU64, Backoff, Cell, Me, Ordering, TaskRef, assert_may_wait, current,
+    park_uninterruptible,
+};
 
 const SHARED_ONE: u64 = 1;
 const SHARED_MASK: u64 = (1 << 28) - 1;

@@ -9,9 +9,9 @@ use std::sync::OnceLock;
 
 use base::settings::{live_int, setting};
 
-use crate::spin::{SpinLock, SpinLockGuard};
-use super::{WaitRecord, is_idle, pending};
 use super::kept::PackedWait;
+use super::{WaitRecord, is_idle, pending};
+use crate::spin::{SpinLock, SpinLockGuard};
 
 /// Records copied under one hold of a ring's lock.
 const CHUNK: usize = 32;

@@ -10,12 +10,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::local::local;
-use crate::spin::SpinLock;
-use super::{history, profile};
 use super::kept::PackedWait;
 use super::thread::{every, own};
 use super::under_way::since_reset;
+use super::{history, profile};
+use crate::local::local;
+use crate::spin::SpinLock;
 
 /// More are not kept.
 const ROOM: usize = 32;

@@ -5,10 +5,10 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::local::{Local, local};
-use crate::spin::SpinLock;
 use super::counts::Counts;
 use super::pending::Pending;
+use crate::local::{Local, local};
+use crate::spin::SpinLock;
 
 /// One thread's.
 #[repr(align(128))]

@@ -13,18 +13,18 @@
 
 use std::time::{Duration, Instant};
 
-use base::{Result, err};
 use base::usage::Use;
+use base::{Result, err};
 use catalog::store::CatalogMark;
 use sql::utility::TransactionModes;
-use txn::{Isolation, Transaction};
 use txn::transaction::SavepointLevel;
+use txn::{Isolation, Transaction};
 use wire::response::TransactionStatus;
 
-use crate::server;
 use super::SessionState;
 use super::account::Pending;
 use super::settings::Mark;
+use crate::server;
 
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

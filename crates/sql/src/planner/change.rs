@@ -5,11 +5,14 @@ use std::sync::Arc;
 use base::Result;
 use catalog::Index;
 
+use super::cols::Cols;
+use super::{PhysicalPlan, Planner, RequiredProperties};
 use crate::expr::Expr;
 use crate::logical::{self, Change, ChangeAction, ChildTarget, Col, Rel, RelLock, TableRel};
-use crate::plan::{Conflict, ConflictUpdate, LockTarget, MergeAction, MergeClause, Modify, ModifyAction, ModifyChild, Node, Plan, ScanColumn};
-use super::{PhysicalPlan, Planner, RequiredProperties};
-use super::cols::Cols;
+use crate::plan::{
+    Conflict, ConflictUpdate, LockTarget, MergeAction, MergeClause, Modify, ModifyAction,
+    ModifyChild, Node, Plan, ScanColumn,
+};
 
 impl Planner<'_> {
     /// Plans a change of rows.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use base::{Result, err};
 use catalog::Table;
 
+use super::Planner;
 use crate::logical::{Col, Input, Rel, SYSTEM_COLUMNS, TableRel, Var};
 use crate::plan::ScanColumn;
-use super::Planner;
 
 impl Planner<'_> {
     /// Makes a query's rows ready for planning: WITH queries that are used once in place, and tables

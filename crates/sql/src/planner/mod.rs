@@ -17,11 +17,11 @@ use cols::Cols;
 use order::By;
 use types::Datum;
 
-use crate::walk;
 use crate::expr::{Expr, SubqueryExpr, SubqueryKind};
 use crate::logical::{Col, Cte, Input, Query, Rel, Var};
 use crate::plan::{Estimate, Node, Plan, Scan, ScanColumn};
 use crate::prepare::PrepareContext;
+use crate::walk;
 
 pub(crate) mod barrier;
 pub(crate) mod bitmap;
@@ -50,7 +50,6 @@ pub(crate) mod selectivity;
 pub(crate) mod sort;
 pub(crate) mod window;
 pub(crate) mod with;
-
 
 /// One key of an order: what, DESC, NULLS FIRST.
 pub(crate) type OrderKey = (By, bool, bool);
