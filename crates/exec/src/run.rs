@@ -8,7 +8,7 @@ use txn::Snapshot;
 use types::{Batch, Datum};
 
 use crate::context::ExecContext;
-use crate::ops::measure::Measure;
+use crate::ops::measure::{Measure, MeasuredPart};
 use crate::ops::team::Member;
 use crate::subquery::SubqueryState;
 
@@ -39,6 +39,8 @@ pub struct ExecState {
     pub started: Option<i64>,
     /// Rows and times by plan node, for EXPLAIN ANALYZE.
     pub measure: Option<Vec<Measure>>,
+    /// The partitions' scans among them.
+    pub parts: Vec<MeasuredPart>,
     /// Waits by plan node, too: the task is metered.
     pub measure_waits: bool,
     /// What each node uses, too.
@@ -58,6 +60,7 @@ impl ExecState {
             work_tables: Vec::new(),
             started: None,
             measure: sched::observe::is_traced().then(Vec::new),
+            parts: Vec::new(),
             measure_waits: false,
             measure_usage: false,
             member: None,

@@ -119,15 +119,17 @@ pub fn run(
         run_with(prepared, cx, &mut state, &mut Nowhere)?;
         whole.execution = Some(begin.elapsed());
     }
-    let (expanded, removed) = match (partition::concerns(plan), options.analyze) {
-        (true, false) => {
-            let (plan, removed) = partition::shown(plan, cx)?;
-            (Some(plan), removed)
+    let (expanded, removed) = match partition::concerns(plan) {
+        true => {
+            let (shown, removed) = partition::shown(plan, cx)?;
+            if options.analyze {
+                state.measure = Some(partition::measured(plan, &shown, &state));
+            }
+            (Some(shown), removed)
         }
-        (true, true) => (None, partition::removed(plan, cx)?),
-        (false, _) => Default::default(),
+        false => Default::default(),
     };
-    let plan = expanded.as_ref().unwrap_or(plan);
+    let plan = expanded.as_deref().unwrap_or(plan);
     let verbose = options.verbose.then(|| verbose::Verbose::new(cx.catalog_tx.view()));
     let mut describe =
         node::Describe::new(prepared, state.measure.as_deref(), cx.format).verbose(verbose);

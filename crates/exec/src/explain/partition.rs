@@ -9,9 +9,10 @@ use types::Datum;
 
 use crate::context::ExecContext;
 use crate::eval;
-use crate::ops::partition_scan::expanded;
+use crate::ops::measure::Measure;
+use crate::ops::partition_scan::{expanded, table_of};
 use crate::rows::Row;
-use crate::run::Run;
+use crate::run::{ExecState, Run};
 
 /// Whether a plan reads partitioned tables.
 pub fn concerns(plan: &Plan) -> bool {
@@ -37,30 +38,58 @@ pub fn place(node: &Node) -> usize {
 ///
 /// # Errors
 /// Those of values that are computed to find them.
-pub fn shown(plan: &Plan, cx: &mut ExecContext<'_>) -> Result<(Plan, Removed)> {
-    let (mut plan, mut removed) = (plan.clone(), Removed::new());
+pub fn shown(plan: &Plan, cx: &mut ExecContext<'_>) -> Result<(Box<Plan>, Removed)> {
+    let (mut plan, mut removed) = (Box::new(plan.clone()), Removed::new());
     crate::spi::with_run(cx, |run| expand(&mut plan, &mut removed, run))?;
     Ok((plan, removed))
 }
 
-/// What is left out of the scans of a plan that has run.
-///
-/// # Errors
-/// Those of values that are computed to find out.
-pub fn removed(plan: &Plan, cx: &mut ExecContext<'_>) -> Result<Removed> {
-    let (mut removed, mut failed) = (Removed::new(), None);
-    crate::spi::with_run(cx, |run| {
-        plan.walk(&mut |plan| {
-            let Node::PartitionScan(scan) = &plan.node else { return };
-            match left_out(scan, run) {
-                Ok((_, 0)) => {}
-                Ok((_, number)) => drop(removed.insert(place(&plan.node), number)),
-                Err(error) => failed = Some(error),
-            }
-        });
-        failed.take().map_or(Ok(()), Err)
-    })?;
-    Ok(removed)
+/// What was measured of a plan, for its copy in which the partitions stand.
+pub fn measured(from: &Plan, to: &Plan, state: &ExecState) -> Vec<Measure> {
+    let mut out = Vec::new();
+    carry(from, to, state, &mut out);
+    // Plans of subqueries are shown as they are.
+    out.extend(state.measure.iter().flatten().cloned());
+    out
+}
+
+fn carry(from: &Plan, to: &Plan, state: &ExecState, out: &mut Vec<Measure>) {
+    let Node::PartitionScan(scan) = &from.node else {
+        add(address(from), to, state, out);
+        let pairs = from.children().into_iter().zip(to.children());
+        return pairs.for_each(|(from, to)| carry(from, to, state, out));
+    };
+    let leaves: Vec<&Plan> = match &to.node {
+        Node::Append(parts) => parts.iter().collect(),
+        Node::PartitionScan(_) | Node::Nothing => Vec::new(),
+        _ => vec![to],
+    };
+    if !matches!(leaves[..], [one] if std::ptr::eq(one, to)) {
+        add(address(from), to, state, out);
+    }
+    let scan = std::ptr::from_ref(&**scan) as usize;
+    for leaf in leaves {
+        let table = table_of(leaf);
+        let mut nodes = Vec::new();
+        leaf.walk(&mut |plan| nodes.push(plan));
+        for part in state.parts.iter().filter(|p| p.scan == scan && p.table == table) {
+            part.nodes.iter().zip(&nodes).for_each(|(from, to)| add(*from, to, state, out));
+        }
+    }
+}
+
+fn address(plan: &Plan) -> usize {
+    std::ptr::from_ref(plan) as usize
+}
+
+/// What was measured of a node becomes another one's, too.
+fn add(from: usize, to: &Plan, state: &ExecState, out: &mut Vec<Measure>) {
+    let Some(found) = state.measure.iter().flatten().rev().find(|m| m.node == from) else { return };
+    let node = address(to);
+    match out.iter_mut().find(|m| m.node == node) {
+        Some(known) => known.absorb(found),
+        None => out.push(Measure { node, ..found.clone() }),
+    }
 }
 
 /// The plans of the partitions that are read, and how many more a plan for all values would read.

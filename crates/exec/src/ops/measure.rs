@@ -1,5 +1,7 @@
 //! Counts and times by plan node, for EXPLAIN ANALYZE and traces.
 
+use std::any::Any;
+use std::sync::Arc;
 use std::time::Instant;
 
 use base::usage::Usage;
@@ -46,7 +48,50 @@ pub struct OfWorker {
     pub total: f64,
 }
 
+/// A partition's own scan that was measured: its nodes stand for those of the scan of the whole.
+pub struct MeasuredPart {
+    /// Address of the scan of the partitioned table.
+    pub scan: usize,
+    /// The partition.
+    pub table: u32,
+    /// Addresses of its nodes, from the top.
+    pub nodes: Vec<usize>,
+    /// Keeps the nodes where they are.
+    _plan: Arc<dyn Any + Send + Sync>,
+}
+
+impl MeasuredPart {
+    /// The `plan` of a partition, which `kept` holds.
+    pub fn new(
+        scan: &sql::plan::PartitionScan,
+        table: u32,
+        plan: &Plan,
+        kept: Arc<dyn Any + Send + Sync>,
+    ) -> MeasuredPart {
+        let mut nodes = Vec::new();
+        plan.walk(&mut |plan| nodes.push(std::ptr::from_ref(plan) as usize));
+        MeasuredPart { scan: std::ptr::from_ref(scan) as usize, table, nodes, _plan: kept }
+    }
+}
+
 impl Measure {
+    /// Adds what was measured of another scan in the same place.
+    pub fn absorb(&mut self, other: &Measure) {
+        self.loops += other.loops;
+        self.rows += other.rows;
+        self.startup += other.startup;
+        self.total += other.total;
+        self.used.add(&other.used);
+        observe::add_metered(&mut self.waits, &other.waits);
+        for (name, amount) in &other.counts {
+            match self.counts.iter_mut().find(|(known, _)| known == name) {
+                Some((_, sum)) => *sum += amount,
+                None => self.counts.push((name, *amount)),
+            }
+        }
+        self.workers.extend_from_slice(&other.workers);
+    }
+
     /// Adds what a helper measured of the same node.
     pub fn add(&mut self, number: usize, other: Measure) {
         let Measure { loops, rows, startup, total, .. } = other;

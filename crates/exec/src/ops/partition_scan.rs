@@ -14,6 +14,7 @@ use txn::LockMode;
 use types::batch::BATCH_ROWS;
 use types::{Batch, Datum};
 
+use crate::ops::measure::MeasuredPart;
 use crate::ops::operator::{Operator, build, build_for, types, wrong_node};
 use crate::ops::team::Member;
 use crate::rows::{self, Row};
@@ -27,7 +28,7 @@ const KEPT: usize = 32;
 struct Part {
     table: u32,
     /// Its own plan: the operator is given it with every call.
-    plan: Box<Plan>,
+    plan: Arc<Plan>,
     scan: Box<dyn Operator>,
 }
 
@@ -254,7 +255,10 @@ impl PartitionScan {
         }
         let table = partition::open(run.cx, id, LockMode::AccessShare)?;
         let view = run.cx.catalog_tx.view();
-        let own = Box::new(partition::instantiate(&plan.scan, &plan.table, &table, &view)?);
+        let own = Arc::new(partition::instantiate(&plan.scan, &plan.table, &table, &view)?);
+        if run.state.measure.is_some() {
+            run.state.parts.push(MeasuredPart::new(plan, id, &own, own.clone()));
+        }
         let mut scan = build(&own, run)?;
         if self.hasty {
             scan.hasten();
@@ -326,13 +330,36 @@ impl Operator for PartitionScan {
             let view = run.cx.catalog_tx.view();
             all.push(partition::instantiate(&plan.scan, &plan.table, &table, &view)?);
         }
-        *plans.0.lock() = Arc::new(all);
+        let all = Arc::new(all);
+        if run.state.measure.is_some() {
+            for own in all.iter() {
+                let id = table_of(own);
+                run.state.parts.push(MeasuredPart::new(plan, id, own, all.clone()));
+            }
+        }
+        *plans.0.lock() = all;
         Ok(())
     }
 
     fn hasten(&mut self) {
         self.hasty = true;
     }
+}
+
+/// The table that a partition's scan reads.
+pub fn table_of(plan: &Plan) -> u32 {
+    let mut found = 0;
+    plan.walk(&mut |plan| {
+        if let Node::SeqScan(scan)
+        | Node::SampleScan { scan, .. }
+        | Node::IndexScan { scan, .. }
+        | Node::IndexOnlyScan { scan, .. }
+        | Node::BitmapHeapScan { scan, .. } = &plan.node
+        {
+            found = scan.table.oid;
+        }
+    });
+    found
 }
 
 /// The partitions that a scan would read, with their plans, for EXPLAIN: `value` says what is known.
