@@ -439,6 +439,24 @@ fn using_index(
         return Err(err!(WRONG_OBJECT_TYPE, "\"{index_name}\" is not a unique index")
             .detail("Cannot create a primary key or unique constraint using such an index."));
     }
+    let unusual = |c: &IndexColumn| {
+        c.descending
+            || c.nulls_first
+            || c.class != 0
+            || c.collation.as_ref().is_some_and(|own| {
+                let column = table.columns.get(usize::from(c.column).wrapping_sub(1));
+                column.is_some_and(|column| view.column_collation(column) != own.oid)
+            })
+    };
+    if let Some(at) = index.columns.iter().position(unusual) {
+        let at = at + 1;
+        return Err(err!(
+            WRONG_OBJECT_TYPE,
+            "index \"{index_name}\" column number {at} does not have default sorting behavior"
+        )
+        .at(def.position)
+        .detail("Cannot create a primary key or unique constraint using such an index."));
+    }
     if primary {
         let numbers: Vec<u16> = index.columns.iter().map(|c| c.column).collect();
         make_primary(&mut table, &numbers)?;
@@ -447,10 +465,22 @@ fn using_index(
             check_no_nulls(cx, &table, &name)?;
         }
     }
+    if table.is_partitioned() {
+        base::bail!(
+            FEATURE_NOT_SUPPORTED,
+            "ALTER TABLE / ADD CONSTRAINT USING INDEX is not supported on partitioned tables"
+        );
+    }
     (index.primary, index.deferrable) = (primary, def.deferrable);
     if let Some(name) = given
         && name != index.name
     {
+        let message = format!(
+            "ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"{}\" to \"{name}\"",
+            index.name
+        );
+        let notice = Error::new(base::sqlstate::SUCCESSFUL_COMPLETION, message);
+        cx.hooks.notice("NOTICE", notice);
         name::reserve_relation(cx, table.schema, name)?;
         index.name = name.to_owned();
     }

@@ -90,8 +90,23 @@ pub fn rewrite_with(
     let view = cx.catalog_tx.view();
     let indexes = view.indexes_of(&table);
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
-    indexes.iter().try_for_each(|index| rebuild_index(cx, &table, index))?;
+    for index in &indexes {
+        match index.invalid {
+            true => empty_index(cx, &table, index)?,
+            false => rebuild_index(cx, &table, index)?,
+        }
+    }
     Ok(rows)
+}
+
+/// Gives an index that is not valid new files, with no entries: it is kept up to date from now on, and not read.
+fn empty_index(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
+    let old = RelId(index.rel);
+    cx.engine.txn.serial.transfer(old, RelId(table.rel));
+    cx.catalog_tx.drop_files_at_commit(old);
+    let rel = new_files(cx, table.oid)?;
+    access::AnyIndex::create(index.method, &cx.engine.storage, rel)?;
+    cx.catalog_tx.put(cx.tx, Object::Index(Index { rel: rel.0, ..index.clone() }))
 }
 
 /// Builds an index again, in new files.

@@ -202,6 +202,12 @@ impl Job {
                 if table.is_temporary() {
                     return one(cx, &table, &index, self.verbose);
                 }
+                if !index.exclude.is_empty() {
+                    base::bail!(
+                        FEATURE_NOT_SUPPORTED,
+                        "concurrent index creation for exclusion constraints is not supported"
+                    );
+                }
                 return self.begin_replacing(&table, vec![index], cx);
             }
             ReindexWhat::Table(name) => {
@@ -224,10 +230,22 @@ impl Job {
                     base::bail!(UNDEFINED_SCHEMA, "schema \"{schema}\" does not exist");
                 };
                 rights::require_owner(cx, AclKind::Schema, found.oid, "schema", schema)?;
+                if concurrently && found.oid == catalog::object::ids::PG_CATALOG {
+                    let message = "cannot reindex system catalogs concurrently, skipping all";
+                    let warning = base::Error::new(base::sqlstate::FEATURE_NOT_SUPPORTED, message);
+                    cx.hooks.notice("WARNING", warning);
+                    return Ok(());
+                }
                 view.tables().filter(|t| t.schema == found.oid && t.rel != 0).cloned().collect()
             }
             ReindexWhat::Database(name) | ReindexWhat::System(name) => {
                 let (database, id) = cx.database;
+                if concurrently && matches!(reindex.what, ReindexWhat::System(_)) {
+                    base::bail!(
+                        FEATURE_NOT_SUPPORTED,
+                        "cannot reindex system catalogs concurrently"
+                    );
+                }
                 if name != database {
                     base::bail!(
                         FEATURE_NOT_SUPPORTED,
@@ -236,12 +254,6 @@ impl Job {
                 }
                 rights::require_owner(cx, AclKind::Database, id, "database", name)?;
                 if let ReindexWhat::System(_) = reindex.what {
-                    if concurrently {
-                        base::bail!(
-                            FEATURE_NOT_SUPPORTED,
-                            "cannot reindex system catalogs concurrently"
-                        );
-                    }
                     // They have no indexes.
                     return Ok(());
                 }
@@ -272,11 +284,12 @@ impl Job {
         }
         let mut usable = Vec::new();
         for index in indexes {
-            if index.invalid {
+            if index.invalid || !index.exclude.is_empty() {
                 let view = cx.catalog_tx.view();
                 let schema = view.schema(index.schema).map_or("", |s| s.name.as_str());
+                let what = if index.invalid { "invalid" } else { "exclusion constraint" };
                 let message = format!(
-                    "cannot reindex invalid index \"{schema}.{}\" concurrently, skipping",
+                    "cannot reindex {what} index \"{schema}.{}\" concurrently, skipping",
                     index.name
                 );
                 let warning = base::Error::new(base::sqlstate::FEATURE_NOT_SUPPORTED, message);

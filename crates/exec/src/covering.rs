@@ -102,6 +102,9 @@ impl TreeKeys {
 
 impl TreeOps for TreeKeys {
     fn choose(&self, covers: &[&[u8]], new: &[u8]) -> Result<usize> {
+        if let [class] = &self.classes[..] {
+            return choose_by_one(&**class, covers, part(new, 0));
+        }
         let new: Vec<Part<'_>> = parts(new).collect();
         let mut best: Option<(usize, Vec<f64>)> = None;
         for (n, cover) in covers.iter().enumerate() {
@@ -163,6 +166,25 @@ impl TreeOps for TreeKeys {
     fn is_sortable(&self) -> bool {
         self.classes.first().is_some_and(|class| class.is_sortable())
     }
+}
+
+/// The place of the key that must grow least, of an index of one column.
+fn choose_by_one(class: &dyn GistClass, covers: &[&[u8]], new: Part<'_>) -> Result<usize> {
+    let mut best: Option<(usize, f64)> = None;
+    for (n, cover) in covers.iter().enumerate() {
+        let own = part(cover, 0);
+        let mut cost = f64::from((new.flags & !own.flags).count_ones());
+        if own.has_key() && new.has_key() {
+            cost += class.penalty(own.key, new.key);
+        }
+        if best.is_none_or(|(_, known)| cost.total_cmp(&known).is_lt()) {
+            best = Some((n, cost));
+        }
+        if cost == 0.0 {
+            break;
+        }
+    }
+    best.map(|(n, _)| n).ok_or_else(|| Error::internal("an inner page without keys"))
 }
 
 /// A question of a search about one column.

@@ -126,13 +126,17 @@ impl GistIndex {
         let pinned = self.pin(block)?;
         let guard = pinned.read();
         let node = Node(guard.page());
+        if node.takes(own.as_ref(), &more) {
+            let change = Change::Put { own, more, whole: None };
+            return Ok(Some((change, Upward::default())));
+        }
         let mut cells = node.owned().ok_or_else(|| self.corrupted(block))?;
         if let Some((slot, cell)) = &own {
             cells[*slot] = cell.clone();
         }
         cells.extend(more.iter().cloned());
         if page::fit(&cells) {
-            return Ok(Some((Change::Put { own, more, whole: cells }, Upward::default())));
+            return Ok(Some((Change::Put { own, more, whole: Some(cells) }, Upward::default())));
         }
         let mut groups = Vec::new();
         self.divide(cells, &mut groups)?;
@@ -254,8 +258,9 @@ type Fresh = (u32, Vec<u8>, Vec<Cell>);
 
 /// The fate of a page.
 enum Change {
-    /// A cell in the place of another, and further ones; `whole`: all of the page's cells then.
-    Put { own: Option<(usize, Cell)>, more: Vec<Cell>, whole: Vec<Cell> },
+    /// A cell in the place of another, and further ones; `whole`: all of the page's cells, when it must
+    /// be written anew for that.
+    Put { own: Option<(usize, Cell)>, more: Vec<Cell>, whole: Option<Vec<Cell>> },
     /// Some cells stay, the others go to new pages.
     Split { stays: Vec<Cell>, rest: Vec<Fresh> },
     /// All cells go to new pages, and the root is one level higher.
@@ -281,11 +286,11 @@ impl Change {
     ) {
         let head = Head::of(Node(mtr.page(page)));
         match self {
-            Change::Put { own, more, whole } => {
+            Change::Put { whole: Some(whole), .. } => page::write(mtr, page, head, &whole),
+            Change::Put { own, more, whole: None } => {
                 let own = own.iter().all(|(n, cell)| page::put(mtr, page, Some(*n), cell));
-                if !own || !more.iter().all(|cell| page::put(mtr, page, None, cell)) {
-                    page::write(mtr, page, head, &whole);
-                }
+                let more = more.iter().all(|cell| page::put(mtr, page, None, cell));
+                assert!(own && more, "the page was asked whether it takes them");
             }
             Change::Split { stays, rest } => {
                 // The chain of right links: this page, the new ones, what was at the right before.

@@ -169,6 +169,15 @@ impl<'p> Node<'p> {
         (0..self.count()).map(own).collect()
     }
 
+    /// Whether a cell in the place of another, and further ones, go between slots and cells as they are.
+    pub fn takes(self, own: Option<&(usize, Cell)>, more: &[Cell]) -> bool {
+        let replaced = own.map_or(0, |(n, cell)| match cell.size() - SLOT {
+            same if same == self.slot(*n).1 => 0,
+            other => other,
+        });
+        self.room() >= replaced + more.iter().map(Cell::size).sum::<usize>()
+    }
+
     /// Bytes between slots and cells.
     fn room(self) -> usize {
         self.lowest().saturating_sub(SLOTS + self.count() * SLOT)

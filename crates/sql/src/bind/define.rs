@@ -832,6 +832,13 @@ impl Binder<'_> {
                 "functions in index expression must be marked IMMUTABLE"
             ));
         }
+        if expr.ty() == types::oids::RECORD {
+            base::bail!(
+                INVALID_TABLE_DEFINITION,
+                "column \"{}\" has pseudo-type record",
+                super::select::column_name(node)
+            );
+        }
         let name = match super::select::column_name(node).as_str() {
             "?column?" => "expr".to_owned(),
             name => name.to_owned(),
