@@ -11,7 +11,7 @@ const TABLE: &str = "CREATE TABLE t AS SELECT i, i % 97 AS k, i * 7 % 1000 AS v,
     FROM generate_series(1, 60000) i";
 
 /// Aggregates of all kinds that are merged, of whole tables and groups, and some that are not.
-const QUERIES: [&str; 23] = [
+const QUERIES: [&str; 25] = [
     "SELECT count(*), count(f), sum(v), sum(wide), sum(n), avg(n), min(i), max(wide) FROM t",
     "SELECT count(*) FROM t WHERE v < 500 AND s <> 'x3'",
     "SELECT count(*), sum(i), min(s) FROM t WHERE i < 0",
@@ -34,6 +34,8 @@ const QUERIES: [&str; 23] = [
     "SELECT count(*), sum(i) FROM (SELECT i FROM t WHERE v < 600 INTERSECT SELECT ti FROM u) q",
     "SELECT count(*), sum(g), min(us) FROM u WHERE uk BETWEEN 700 AND 9000 OR uk > 29000",
     "SELECT count(*), sum(v), max(k) FROM p WHERE i > 100",
+    "SELECT DISTINCT k FROM p WHERE i > 50000 ORDER BY k",
+    "SELECT DISTINCT g FROM u WHERE uk BETWEEN 100 AND 400 OR uk > 29900 ORDER BY g",
     "SELECT count(*), sum(v) FROM t WHERE v > (SELECT avg(g) FROM u) AND EXISTS (SELECT FROM w WHERE wg = 7)",
     "WITH q AS MATERIALIZED (SELECT k, sum(v) AS c FROM t GROUP BY k) \
         SELECT k, c FROM q WHERE c = (SELECT max(c) FROM q) ORDER BY k",

@@ -17,7 +17,7 @@ use super::before_error::Postponed;
 use super::bitmap::{Bitmap, Pages};
 use crate::ops::before_error::filtered;
 use crate::ops::measure::{Measuring, count};
-use crate::ops::operator::{Operator, wrong_node};
+use crate::ops::operator::{Operator, not_prepared, wrong_node};
 use crate::ops::team::Member;
 use crate::run::Run;
 use crate::table::{Projection, TableHandle, Version};
@@ -138,25 +138,27 @@ impl BitmapHeapScan {
     }
 
     /// The next page for this thread.
-    fn next_page(&mut self) -> Option<TakenPage> {
+    fn next_page(&mut self) -> Result<Option<TakenPage>> {
         let own = |pages: &mut Pages| {
             let (block, lines) = pages.next_page()?;
             Some((block, lines.map(Iterator::collect)))
         };
-        let Some((member, shelf)) = &self.team else { return self.pages.as_mut().and_then(own) };
+        let Some((member, shelf)) = &self.team else {
+            return Ok(self.pages.as_mut().and_then(own));
+        };
         if self.taken.is_empty() && member.may_take() {
             let mut pages = shelf.pages.lock();
+            let pages = pages.as_mut().ok_or_else(|| not_prepared("a bitmap"))?;
             self.doubtful = shelf.doubtful.load(Ordering::Relaxed);
-            let next = std::iter::from_fn(|| pages.as_mut().and_then(own));
-            self.taken.extend(next.take(PIECE_PAGES));
+            self.taken.extend(std::iter::from_fn(|| own(pages)).take(PIECE_PAGES));
         }
-        self.taken.pop_front()
+        Ok(self.taken.pop_front())
     }
 
     /// Adds the next page's rows; None at the end.
     fn read_page(&mut self, batch: &mut Batch, run: &mut Run<'_, '_>) -> Result<Option<PageRead>> {
         sched::check_interrupts()?;
-        let Some((block, lines)) = self.next_page() else { return Ok(None) };
+        let Some((block, lines)) = self.next_page()? else { return Ok(None) };
         let exact = lines.is_some();
         let mut lines = lines.map(Vec::into_iter);
         let doubtful = self.doubtful;

@@ -62,6 +62,11 @@ impl Operator for Distinct {
         Ok(None)
     }
 
+    fn prepare(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
+        let Node::Distinct { input, .. } = &plan.node else { return Err(wrong_node()) };
+        self.input.prepare(input, run)
+    }
+
     fn hasten(&mut self) {
         self.input.hasten();
     }

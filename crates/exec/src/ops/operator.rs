@@ -108,6 +108,12 @@ pub fn collect(input: &mut dyn Operator, plan: &Plan, run: &mut Run<'_, '_>) -> 
     Ok(all)
 }
 
+/// A thread came to what the leader was to make before.
+#[cold]
+pub fn not_prepared(what: &str) -> Error {
+    Error::internal(format!("{what} was not prepared for the threads of a plan"))
+}
+
 /// An operator was given a node of another kind.
 #[cold]
 pub fn wrong_node() -> Error {

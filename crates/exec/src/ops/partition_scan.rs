@@ -15,7 +15,7 @@ use types::batch::BATCH_ROWS;
 use types::{Batch, Datum};
 
 use crate::ops::measure::MeasuredPart;
-use crate::ops::operator::{Operator, build, build_for, types, wrong_node};
+use crate::ops::operator::{Operator, build, build_for, not_prepared, types, wrong_node};
 use crate::ops::team::Member;
 use crate::rows::{self, Row};
 use crate::run::Run;
@@ -59,7 +59,7 @@ struct Team {
 
 /// The scans of all partitions; the leader opens them before there are helpers.
 #[derive(Default)]
-struct Plans(SpinLock<Arc<Vec<Plan>>>);
+struct Plans(SpinLock<Option<Arc<Vec<Plan>>>>);
 
 /// Partitions whose rows are merged.
 struct Merge {
@@ -180,7 +180,7 @@ impl PartitionScan {
     /// The next rows of this thread's pieces.
     fn next_shared(&mut self, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
         let Some(Team { member, plans, scan }) = &mut self.team else { return Ok(None) };
-        let plans = plans.0.lock().clone();
+        let plans = plans.0.lock().clone().ok_or_else(|| not_prepared("a partitioned table"))?;
         while let Some(plan) = plans.get(self.current) {
             sched::check_interrupts()?;
             let open = match scan {
@@ -337,7 +337,7 @@ impl Operator for PartitionScan {
                 run.state.parts.push(MeasuredPart::new(plan, id, own, all.clone()));
             }
         }
-        *plans.0.lock() = all;
+        *plans.0.lock() = Some(all);
         Ok(())
     }
 

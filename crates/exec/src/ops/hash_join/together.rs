@@ -21,7 +21,7 @@ use sql::plan::{JoinKind, Node};
 use super::super::partition::{self, Partitions};
 use super::super::values::Nothing;
 use super::{Built, HashJoin, Rest, Right, Side, put_aside};
-use crate::ops::operator::{build, types, wrong_node};
+use crate::ops::operator::{build, not_prepared, types, wrong_node};
 use crate::ops::team::Member;
 use crate::rows;
 use crate::run::Run;
@@ -152,9 +152,11 @@ impl HashJoin {
         if self.postponed_right.is_some() {
             return self.join_alone(plan, run);
         }
-        let Some(Place { member, table, .. }) = &self.team else { return Ok(()) };
+        let Some(Place { member, table, builds }) = &self.team else { return Ok(()) };
+        let builds = *builds;
         let (member, table) = (member.clone(), table.clone());
         let turn = match table.joint.enter(member.leads(), sched::check_interrupts)? {
+            Turn::Inside(_) if !builds => return Err(not_prepared("a hash table")),
             Turn::Inside(inside) => {
                 let limit = partition::limit(run).saturating_mul(member.most());
                 let (part, fits) = self.read_part(plan, (&member, &table, limit), run)?;
