@@ -8,6 +8,7 @@ pub mod footprint;
 pub mod http;
 pub mod random;
 pub mod raw;
+pub mod work;
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;

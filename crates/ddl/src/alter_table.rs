@@ -99,6 +99,7 @@ fn lock_level(steps: &[AlterTable]) -> LockMode {
         AlterTable::SetOptions(_)
         | AlterTable::ResetOptions(_)
         | AlterTable::ClusterOn(_)
+        | AlterTable::SetStatistics { .. }
         | AlterTable::Partition(sql::partition::PartitionCommand::Finalize(_))
         | AlterTable::ValidateConstraint(_) => LockMode::ShareUpdateExclusive,
         AlterTable::AddConstraint(def)
@@ -181,6 +182,11 @@ fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) ->
             inherit::check_not_null(cx, id, column, only, *not_null)?;
             inherit::each(cx, id, only, |cx, id| set_not_null(cx, id, column, *not_null))
         }
+        AlterTable::SetStatistics { column, target } => inherit::each(cx, id, only, |cx, id| {
+            let mut table = refresh(cx, id)?;
+            column_mut(&mut table, column)?.statistics = *target;
+            put(cx, table)
+        }),
         AlterTable::SetType { column, ty, typmod, collation, using } => {
             let must = format!(
                 "type of inherited column \"{column}\" must be changed in child tables too"

@@ -398,6 +398,13 @@ pub enum AlterTable {
         /// SET.
         not_null: bool,
     },
+    /// ALTER COLUMN SET STATISTICS.
+    SetStatistics {
+        /// Column.
+        column: String,
+        /// The target; None: the setting's.
+        target: Option<u16>,
+    },
     /// ALTER COLUMN TYPE; `using` is SQL.
     SetType {
         /// Column.

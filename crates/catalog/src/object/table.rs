@@ -177,6 +177,9 @@ pub struct Column {
     /// The table's own definition does not name it.
     #[serde(default)]
     pub only_inherited: bool,
+    /// Statistics target of ANALYZE; None: the setting's.
+    #[serde(default)]
+    pub statistics: Option<u16>,
 }
 
 /// An identity column's sequence.

@@ -170,6 +170,7 @@ fn table_attributes(cx: &SystemCx<'_>, t: &Table, out: &mut Vec<Vec<Datum>>) {
                 .set("attisdropped", true)
         } else {
             attribute(t.oid, number, &c.name, c.ty, c.typmod)
+                .set("attstattarget", c.statistics.map_or(-1, i32::from))
                 .set("attnotnull", c.not_null)
                 .set("atthasdef", c.default.is_some())
                 .set(

@@ -233,6 +233,12 @@ fn target(cx: &ExecContext<'_>) -> usize {
     }
 }
 
+/// The largest statistics target of a table's columns, by which the sample is drawn.
+fn largest_target(cx: &ExecContext<'_>, table: &Table) -> usize {
+    let own = |(_, c): (u16, &catalog::Column)| c.statistics.map_or(0, usize::from);
+    table.live_columns().map(own).max().unwrap_or(0).max(target(cx))
+}
+
 /// Statistics of the columns from a sample.
 fn columns(
     cx: &ExecContext<'_>,
@@ -243,12 +249,13 @@ fn columns(
     let mut columns = Vec::with_capacity(table.columns.len());
     for (n, column) in table.columns.iter().enumerate() {
         sched::check_interrupts()?;
-        if column.dropped {
+        let target = column.statistics.map_or_else(|| target(cx), usize::from);
+        if column.dropped || target == 0 {
             columns.push(ColumnStats::default());
             continue;
         }
         let values: Vec<&Datum> = rows.iter().map(|row| &row[n]).collect();
-        columns.push(column_stats(Oid(column.ty), &values, total, target(cx), cx.format)?);
+        columns.push(column_stats(Oid(column.ty), &values, total, target, cx.format)?);
     }
     Ok(columns)
 }
@@ -282,7 +289,7 @@ fn put(
 /// # Errors
 /// I/O, interrupts.
 pub fn run_whole(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<String> {
-    let wanted = target(cx) * ROWS_A_TARGET;
+    let wanted = largest_target(cx, table) * ROWS_A_TARGET;
     let progress = Reporting::begin(Kind::Analyze, "ANALYZE", (cx.database.1, table.oid));
     progress.set_phase("acquiring inherited sample rows");
     let mut parts = Vec::new();
@@ -326,7 +333,7 @@ pub fn run_whole(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<String>
 /// # Errors
 /// I/O, interrupts.
 pub fn run(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<String> {
-    let wanted = target(cx) * ROWS_A_TARGET;
+    let wanted = largest_target(cx, table) * ROWS_A_TARGET;
     let handle = TableHandle::open(cx.engine, table, cx.format)?;
     let pages = super::pages(cx, table)?;
     let progress = Reporting::begin(Kind::Analyze, "ANALYZE", (cx.database.1, table.oid));

@@ -109,6 +109,19 @@ pub(super) fn of_table(
     all.sort_by_key(|s| s.oid);
     let mut out = Vec::with_capacity(all.len());
     for wanted in all {
+        let skipped = |n: &u16| table.columns[usize::from(*n) - 1].statistics == Some(0);
+        if wanted.columns.iter().any(skipped) {
+            let place = |id: u32| view.schema(id).map_or("", |s| s.name.as_str());
+            let message = format!(
+                "statistics object \"{}.{}\" could not be computed for relation \"{}.{}\"",
+                place(wanted.schema),
+                wanted.name,
+                place(table.schema),
+                table.name
+            );
+            cx.hooks.notice("WARNING", base::err!(INVALID_OBJECT_DEFINITION, "{message}"));
+            continue;
+        }
         let target = usize::try_from(wanted.target).unwrap_or(sample.target);
         out.push(one(cx, &view, table, wanted, Sample { target, ..sample })?);
     }

@@ -223,6 +223,13 @@ impl Binder<'_> {
             }
             T::AtClusterOn => AlterTable::ClusterOn(Some(column)),
             T::AtDropCluster => AlterTable::ClusterOn(None),
+            T::AtSetStatistics if !cmd.name.is_empty() => {
+                let target = match inner(&cmd.def) {
+                    Some(NodeEnum::Integer(n)) => n.ival,
+                    _ => -1,
+                };
+                AlterTable::SetStatistics { column, target: super::statistics::target_of(target)? }
+            }
             T::AtSetStorage | T::AtSetStatistics | T::AtSetCompression => {
                 return Ok(());
             }

@@ -33,15 +33,9 @@ impl Binder<'_> {
                     Some(NodeEnum::Integer(n)) => n.ival,
                     _ => -1,
                 };
-                if target < -1 {
-                    return Err(err!(
-                        INVALID_PARAMETER_VALUE,
-                        "statistics target {target} is too low"
-                    ));
-                }
                 DefineStatement::AlterStatistics {
                     target: DefineTarget::Statistics(self.name_of_list(&s.defnames)),
-                    rows: target.min(TARGET_MAX),
+                    rows: target_of(target)?.map_or(-1, i32::from),
                     if_exists: s.missing_ok,
                 }
             }
@@ -200,6 +194,14 @@ impl Binder<'_> {
         def.names.push("expr".to_owned());
         Ok(())
     }
+}
+
+/// A statistics target; None: the default.
+pub(super) fn target_of(target: i32) -> Result<Option<u16>> {
+    if target < -1 {
+        return Err(err!(INVALID_PARAMETER_VALUE, "statistics target {target} is too low"));
+    }
+    Ok(u16::try_from(target.min(TARGET_MAX)).ok())
 }
 
 /// Letters of the kinds that are named; all when none is.
