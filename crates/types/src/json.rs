@@ -47,7 +47,7 @@ impl Checker<'_> {
                 }
                 open.push(inner);
                 if inner == Open::Object {
-                    self.key()?;
+                    self.key("string or \"}\"")?;
                 }
                 continue;
             }
@@ -67,7 +67,7 @@ impl Checker<'_> {
                     }
                     (Some(Open::Object), Some(b',')) => {
                         self.at += 1;
-                        self.key()?;
+                        self.key("string")?;
                         break;
                     }
                     (Some(Open::Array), _) => return Err(self.expected("\",\" or \"]\"")),
@@ -107,10 +107,10 @@ impl Checker<'_> {
     }
 
     /// `"key":`
-    fn key(&mut self) -> Result<()> {
+    fn key(&mut self, expected: &str) -> Result<()> {
         self.skip_blanks();
         if self.peek() != Some(b'"') {
-            return Err(self.expected("string"));
+            return Err(self.expected(expected));
         }
         self.string()?;
         self.skip_blanks();
@@ -134,7 +134,7 @@ impl Checker<'_> {
     fn word(&mut self, word: &str) -> Result<()> {
         let end = self.at + self.word_length();
         if &self.bytes[self.at..end] != word.as_bytes() {
-            return Err(self.invalid());
+            return Err(self.invalid(self.at, end));
         }
         self.at = end;
         Ok(())
@@ -150,7 +150,15 @@ impl Checker<'_> {
         while self.peek().is_some_and(|b| b.is_ascii_digit()) {
             self.at += 1;
         }
-        if self.at == from { Err(self.invalid()) } else { Ok(()) }
+        if self.at == from { Err(self.not_a_number()) } else { Ok(()) }
+    }
+
+    /// The error of a number whose rest, up to what can't belong to it, follows.
+    #[cold]
+    fn not_a_number(&self) -> base::Error {
+        let digit = |b: &u8| b.is_ascii_digit() || matches!(b, b'.' | b'+' | b'-' | b'e' | b'E');
+        let before = self.bytes[..self.at].iter().rev().take_while(|b| digit(b)).count();
+        self.invalid(self.at - before, self.at + self.word_length())
     }
 
     fn number(&mut self) -> Result<()> {
@@ -173,35 +181,44 @@ impl Checker<'_> {
             }
             self.digits()?;
         }
-        if self.word_length() > 0 { Err(self.invalid()) } else { Ok(()) }
+        if self.word_length() > 0 { Err(self.not_a_number()) } else { Ok(()) }
     }
 
     fn string(&mut self) -> Result<()> {
+        let from = self.at;
         self.at += 1;
         loop {
             match self.peek() {
-                None => return Err(self.invalid()),
+                None => return Err(self.invalid(from, self.bytes.len())),
                 Some(b'"') => break,
                 Some(b'\\') => {
                     self.at += 1;
                     match self.peek() {
                         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {}
                         Some(b'u') => {
-                            let hex = self.bytes.get(self.at + 1..self.at + 5);
-                            if !hex.is_some_and(|h| h.iter().all(u8::is_ascii_hexdigit)) {
-                                return Err(self.syntax().detail(
-                                    "\"\\u\" must be followed by four hexadecimal digits.",
-                                ));
+                            let rest = &self.bytes[self.at + 1..];
+                            let hex = rest.iter().take(4).take_while(|b| b.is_ascii_hexdigit());
+                            let hex = hex.count();
+                            if hex < 4 && hex == rest.len() {
+                                return Err(self.invalid(from, self.bytes.len()));
+                            }
+                            if hex < 4 {
+                                let detail = "\"\\u\" must be followed by four hexadecimal digits.";
+                                return Err(self.failed(self.at + 2 + hex, detail));
                             }
                             self.at += 4;
                         }
-                        _ => return Err(self.invalid()),
+                        None => return Err(self.invalid(from, self.bytes.len())),
+                        Some(_) => {
+                            let c = self.text[self.at..].chars().next().unwrap_or(' ');
+                            let detail = format!("Escape sequence \"\\{c}\" is invalid.");
+                            return Err(self.failed(self.at + c.len_utf8(), &detail));
+                        }
                     }
                 }
                 Some(b) if b < 0x20 => {
-                    return Err(self
-                        .syntax()
-                        .detail(format!("Character with value 0x{b:02x} must be escaped.")));
+                    let detail = format!("Character with value 0x{b:02x} must be escaped.");
+                    return Err(self.failed(self.at, &detail));
                 }
                 Some(_) => {}
             }
@@ -211,29 +228,73 @@ impl Checker<'_> {
         Ok(())
     }
 
+    /// The error of what ends at a place.
     #[cold]
-    fn syntax(&self) -> base::Error {
-        err!(INVALID_TEXT_REPRESENTATION, "invalid input syntax for type json")
+    fn failed(&self, end: usize, detail: &str) -> base::Error {
+        located(bad_syntax(detail), self.text, end)
     }
 
-    /// The token here, for messages.
-    fn token(&self) -> &str {
-        let len = self.word_length().max(1);
-        self.text.get(self.at..self.at + len).unwrap_or("")
+    /// That of a token that is none.
+    #[cold]
+    fn invalid(&self, from: usize, to: usize) -> base::Error {
+        let token = String::from_utf8_lossy(&self.bytes[from..to]);
+        self.failed(to, &format!("Token \"{token}\" is invalid."))
     }
 
+    /// That of a token, maybe none at all, where another had to be.
     #[cold]
-    fn invalid(&self) -> base::Error {
-        self.syntax().detail(format!("Token \"{}\" is invalid.", self.token()))
-    }
-
-    #[cold]
-    fn expected(&self, what: &str) -> base::Error {
-        if self.at >= self.bytes.len() {
-            return self.syntax().detail("The input string ended unexpectedly.");
+    fn expected(&mut self, what: &str) -> base::Error {
+        let from = self.at;
+        let read = match self.peek() {
+            None => return self.failed(from, "The input string ended unexpectedly."),
+            Some(b'"') => self.string(),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b'[' | b']' | b'{' | b'}' | b',' | b':') => {
+                self.at += 1;
+                Ok(())
+            }
+            Some(_) => {
+                let len = self.text[from..].chars().next().map_or(1, char::len_utf8);
+                self.at += self.word_length().max(len);
+                match &self.text[from..self.at] {
+                    "true" | "false" | "null" => Ok(()),
+                    _ => Err(self.invalid(from, self.at)),
+                }
+            }
+        };
+        match read {
+            Err(error) => error,
+            Ok(()) => {
+                let token = String::from_utf8_lossy(&self.bytes[from..self.at]);
+                let detail = format!("Expected {what}, but found \"{token}\".");
+                self.failed(self.at, &detail)
+            }
         }
-        self.syntax().detail(format!("Expected {what}, but found \"{}\".", self.token()))
     }
+}
+
+const LONE_SURROGATE: &str = "Unicode low surrogate must follow a high surrogate.";
+
+/// Bytes of a line that an error shows before its place.
+const SHOWN: usize = 50;
+
+/// An error with the line of a document in which it was found, up to its place.
+#[cold]
+fn located(error: base::Error, text: &str, end: usize) -> base::Error {
+    let line = text[..end].rfind('\n').map_or(0, |at| at + 1);
+    let number = text[..line].matches('\n').count() + 1;
+    let mut from = line;
+    while end - from >= SHOWN {
+        from += text[from..].chars().next().map_or(1, char::len_utf8);
+    }
+    // An ellipsis is no shorter than what it would stand for.
+    if from - line <= 3 {
+        from = line;
+    }
+    let before = if from > line { "..." } else { "" };
+    let goes_on = !matches!(text.as_bytes().get(end), None | Some(b'\n' | b'\r'));
+    let after = if goes_on { "..." } else { "" };
+    error.context(format!("JSON data, line {number}: {before}{}{after}", &text[from..end]))
 }
 
 /// Appends a string with its quotes and escapes.
@@ -278,8 +339,16 @@ fn write_escaped(text: &str, out: &mut Vec<u8>) {
 }
 
 #[cold]
-fn bad_surrogate(detail: &str) -> base::Error {
+fn bad_syntax(detail: &str) -> base::Error {
     err!(INVALID_TEXT_REPRESENTATION, "invalid input syntax for type json").detail(detail)
+}
+
+/// Reads the string at a place of a checked document; answers it and the bytes it took.
+///
+/// # Errors
+/// As [`read_string`].
+pub fn string_at(document: &str, at: usize) -> Result<(Text, usize)> {
+    unescaped(&document[at..]).map_err(|(error, end)| located(error, document, at + end))
 }
 
 /// Reads the string that a checked text begins with; answers it and the bytes it took.
@@ -287,6 +356,11 @@ fn bad_surrogate(detail: &str) -> base::Error {
 /// # Errors
 /// `22P05` for the character 0, `22P02` for half a surrogate pair.
 pub fn read_string(text: &str) -> Result<(Text, usize)> {
+    string_at(text, 0)
+}
+
+/// The same; an error with the place up to which the string was read.
+fn unescaped(text: &str) -> std::result::Result<(Text, usize), (base::Error, usize)> {
     let bytes = text.as_bytes();
     let end = string_end(bytes);
     let inner = &text[1..end - 1];
@@ -317,13 +391,13 @@ pub fn read_string(text: &str) -> Result<(Text, usize)> {
         };
         match (unit, high.take()) {
             (Some(0), None) => {
-                return Err(err!(UNTRANSLATABLE_CHARACTER, "unsupported Unicode escape sequence")
-                    .detail("\\u0000 cannot be converted to text."));
+                let error = err!(UNTRANSLATABLE_CHARACTER, "unsupported Unicode escape sequence")
+                    .detail("\\u0000 cannot be converted to text.");
+                return Err((error, 1 + chars.offset()));
             }
             (Some(0xd800..=0xdbff), Some(_)) => {
-                return Err(bad_surrogate(
-                    "Unicode high surrogate must not follow a high surrogate.",
-                ));
+                let detail = "Unicode high surrogate must not follow a high surrogate.";
+                return Err((bad_syntax(detail), 1 + chars.offset()));
             }
             (Some(unit @ 0xd800..=0xdbff), None) => high = Some(unit),
             (Some(unit @ 0xdc00..=0xdfff), Some(first)) => {
@@ -331,14 +405,14 @@ pub fn read_string(text: &str) -> Result<(Text, usize)> {
                 out.push(char::from_u32(code).unwrap_or('?'));
             }
             (Some(0xdc00..=0xdfff), None) | (_, Some(_)) => {
-                return Err(bad_surrogate("Unicode low surrogate must follow a high surrogate."));
+                return Err((bad_syntax(LONE_SURROGATE), 1 + chars.offset()));
             }
             (Some(unit), None) => out.push(char::from_u32(unit).unwrap_or('?')),
             (None, None) => out.push(plain),
         }
     }
     if high.is_some() {
-        return Err(bad_surrogate("Unicode low surrogate must follow a high surrogate."));
+        return Err((bad_syntax(LONE_SURROGATE), end));
     }
     Ok((Text::from(out), end))
 }

@@ -82,12 +82,10 @@ pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option
             size(&parts, &view, run)?
         }
         F::PgDatabaseSize => database_size(args, &view, run)?,
-        F::PgSizePretty => text(pretty_size(match args.first() {
-            Some(Datum::Numeric(_)) => types::io::to_text(oids::NUMERIC, &args[0], run.cx.format)?
-                .parse::<f64>()
-                .unwrap_or(0.0) as i64,
-            _ => int_at(args, 0),
-        })),
+        F::PgSizePretty => text(match args.first() {
+            Some(Datum::Numeric(n)) => pretty_numeric(n, run.cx.format)?,
+            _ => pretty_size(int_at(args, 0)),
+        }),
         F::PgGetFunctionArguments | F::PgGetFunctionIdentityArguments
             if view.function(id).is_some() =>
         {
@@ -664,6 +662,24 @@ fn pretty_size(bytes: i64) -> String {
         value /= 1024;
     }
     String::new()
+}
+
+/// The same of a numeric, which keeps its digits where it is shown in bytes.
+fn pretty_numeric(bytes: &types::Numeric, format: &types::io::FormatContext) -> Result<String> {
+    let is_below = |n: &types::Numeric, limit: i64| n.abs().compare(&limit.into()).is_lt();
+    let shown = |n: types::Numeric| types::io::to_text(oids::NUMERIC, &n.into(), format);
+    if is_below(bytes, 10 * 1024) {
+        return Ok(format!("{} bytes", shown(bytes.clone())?));
+    }
+    let mut value = bytes.div_trunc(&512.into())?;
+    for unit in ["kB", "MB", "GB", "TB", "PB"] {
+        if is_below(&value, 20 * 1024 - 1) || unit == "PB" {
+            let half = types::Numeric::from(i64::from(value.signum()));
+            return Ok(format!("{} {unit}", shown(value.add(&half)?.div_trunc(&2.into())?)?));
+        }
+        value = value.div_trunc(&1024.into())?;
+    }
+    Ok(String::new())
 }
 
 #[cfg(test)]

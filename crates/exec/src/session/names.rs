@@ -36,6 +36,12 @@ pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option
             let view = run.cx.catalog_tx.view();
             match oid_at(args, 0) {
                 0 => Datum::Null,
+                id if view.function(id).is_none() && types::func::function(Oid(id)).is_none() => {
+                    match types::func::aggregates().iter().any(|a| a.oid.0 == id) {
+                        true => Datum::Bool(true),
+                        false => Datum::Null,
+                    }
+                }
                 id => Datum::Bool(function_is_visible(&view, run.cx.search_path, id)),
             }
         }
@@ -54,10 +60,22 @@ pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option
         | F::PgTsConfigIsVisible
         | F::PgTsDictIsVisible
         | F::PgTsParserIsVisible
-        | F::PgTsTemplateIsVisible => match oid_at(args, 0) {
-            0 => Datum::Null,
-            _ => Datum::Bool(true),
-        },
+        | F::PgTsTemplateIsVisible => {
+            let listed = match function {
+                F::PgOperatorIsVisible => "pg_operator",
+                F::PgOpclassIsVisible => "pg_opclass",
+                F::PgOpfamilyIsVisible => "pg_opfamily",
+                F::PgConversionIsVisible => "pg_conversion",
+                F::PgTsConfigIsVisible => "pg_ts_config",
+                F::PgTsDictIsVisible => "pg_ts_dict",
+                F::PgTsParserIsVisible => "pg_ts_parser",
+                _ => "pg_ts_template",
+            };
+            match is_listed(listed, oid_at(args, 0), run)? {
+                true => Datum::Bool(true),
+                false => Datum::Null,
+            }
+        }
         F::PgCollationIsVisible => {
             let view = run.cx.catalog_tx.view();
             let id = oid_at(args, 0);
@@ -82,14 +100,20 @@ pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option
         F::ToRegoperator => lookup(args, oids::REGOPERATOR, run)?,
         F::ToRegcollation => lookup(args, oids::REGCOLLATION, run)?,
         // Unlike the type's input it takes no number for an oid.
-        F::Regclass => {
-            let name = text_at(args, 0);
-            let number = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
-            let quoted = format!("\"{name}\"");
-            input(oids::REGCLASS, if number { &quoted } else { name }, run)?
-        }
+        F::Regclass => Datum::Oid(regclass_from_name(text_at(args, 0), run)?),
         _ => return Ok(None),
     }))
+}
+
+/// Whether a system table has a row with this oid.
+fn is_listed(table: &str, oid: u32, run: &mut Run<'_, '_>) -> Result<bool> {
+    let text = format!("SELECT 1 FROM pg_catalog.{table} WHERE oid = {oid}");
+    let mut found = false;
+    crate::spi::query(&text, run.cx, &mut |_| {
+        found = true;
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// Where the statement looks names up.
@@ -132,6 +156,11 @@ pub fn output(ty: Oid, id: u32, run: &mut Run<'_, '_>) -> String {
 /// # Errors
 /// `42P01`.
 pub fn regclass_from_name(name: &str, run: &mut Run<'_, '_>) -> Result<u32> {
+    // Unlike the type's input this takes no number for an oid.
+    if name == "-" || !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit()) {
+        let view = run.cx.catalog_tx.view();
+        return names(&view, run).expect(oids::REGCLASS, &format!("\"{name}\""));
+    }
     let view = run.cx.catalog_tx.view();
     names(&view, run).expect(oids::REGCLASS, name)
 }

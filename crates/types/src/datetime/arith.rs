@@ -91,7 +91,7 @@ pub(crate) fn subtract_times(a: i64, b: i64) -> Result<Interval> {
         return Err(err!(DATETIME_VALUE_OUT_OF_RANGE, "cannot subtract infinite timestamps"));
     }
     let micros = a.checked_sub(b).ok_or_else(interval_out_of_range)?;
-    Ok(justify_hours(Interval { months: 0, days: 0, micros }))
+    justify_hours(Interval { months: 0, days: 0, micros })
 }
 
 /// Time of day plus interval, modulo a day.
@@ -104,56 +104,75 @@ pub(crate) fn interval_to_time(i: &Interval) -> i64 {
     i.micros.rem_euclid(DAY)
 }
 
-/// 24 hours become a day.
-pub(crate) fn justify_hours(mut i: Interval) -> Interval {
-    i.days = i.days.wrapping_add((i.micros / DAY) as i32);
-    i.micros %= DAY;
-    if i.days > 0 && i.micros < 0 {
-        i.micros += DAY;
-        i.days -= 1;
-    } else if i.days < 0 && i.micros > 0 {
-        i.micros -= DAY;
-        i.days += 1;
+/// An interval under way, whose fields may be too large.
+struct Wide {
+    months: i64,
+    days: i64,
+    micros: i64,
+}
+
+impl Wide {
+    fn new(i: Interval) -> Wide {
+        Wide { months: i.months.into(), days: i.days.into(), micros: i.micros }
     }
-    i
+
+    fn hours_to_days(&mut self) {
+        self.days += self.micros / DAY;
+        self.micros %= DAY;
+    }
+
+    fn days_to_months(&mut self) {
+        self.months += self.days / 30;
+        self.days %= 30;
+    }
+
+    /// Gives days the sign of the months. `micros` decides where there are no days.
+    fn turn_days(&mut self, micros: i64) {
+        let days = if self.days == 0 { micros.signum() } else { self.days.signum() };
+        if self.months.signum() * days < 0 {
+            self.days += 30 * self.months.signum();
+            self.months -= self.months.signum();
+        }
+    }
+
+    /// Gives the time the sign of the days.
+    fn turn_time(&mut self) {
+        if self.days.signum() * self.micros.signum() < 0 {
+            self.micros += DAY * self.days.signum();
+            self.days -= self.days.signum();
+        }
+    }
+
+    fn finish(self) -> Result<Interval> {
+        let field = |v: i64| i32::try_from(v).map_err(|_| interval_out_of_range());
+        Ok(Interval { months: field(self.months)?, days: field(self.days)?, micros: self.micros })
+    }
+}
+
+/// 24 hours become a day.
+pub(crate) fn justify_hours(i: Interval) -> Result<Interval> {
+    let mut wide = Wide::new(i);
+    wide.hours_to_days();
+    wide.turn_time();
+    wide.finish()
 }
 
 /// 30 days become a month.
-pub(crate) fn justify_days(mut i: Interval) -> Interval {
-    i.months = i.months.wrapping_add(i.days / 30);
-    i.days %= 30;
-    if i.months > 0 && i.days < 0 {
-        i.days += 30;
-        i.months -= 1;
-    } else if i.months < 0 && i.days > 0 {
-        i.days -= 30;
-        i.months += 1;
-    }
-    i
+pub(crate) fn justify_days(i: Interval) -> Result<Interval> {
+    let mut wide = Wide::new(i);
+    wide.days_to_months();
+    wide.turn_days(0);
+    wide.finish()
 }
 
 /// Both, and all fields of one sign.
-pub(crate) fn justify_interval(i: Interval) -> Interval {
-    let mut i = i;
-    i.days = i.days.wrapping_add((i.micros / DAY) as i32);
-    i.micros %= DAY;
-    i.months = i.months.wrapping_add(i.days / 30);
-    i.days %= 30;
-    if i.months > 0 && (i.days < 0 || (i.days == 0 && i.micros < 0)) {
-        i.days += 30;
-        i.months -= 1;
-    } else if i.months < 0 && (i.days > 0 || (i.days == 0 && i.micros > 0)) {
-        i.days -= 30;
-        i.months += 1;
-    }
-    if i.days > 0 && i.micros < 0 {
-        i.micros += DAY;
-        i.days -= 1;
-    } else if i.days < 0 && i.micros > 0 {
-        i.micros -= DAY;
-        i.days += 1;
-    }
-    i
+pub(crate) fn justify_interval(i: Interval) -> Result<Interval> {
+    let mut wide = Wide::new(i);
+    wide.hours_to_days();
+    wide.days_to_months();
+    wide.turn_days(wide.micros);
+    wide.turn_time();
+    wide.finish()
 }
 
 /// Interval times a factor: what is lost of months goes to days (30 a month), of days to time.

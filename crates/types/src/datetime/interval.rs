@@ -97,13 +97,10 @@ enum Unit {
 }
 
 fn unit(word: &str) -> Option<Unit> {
-    Some(match word {
-        "us" | "usec" | "usecs" | "useconds" | "microsecond" | "microseconds" | "microsecon" => {
-            Unit::Micro
-        }
-        "ms" | "msec" | "msecs" | "mseconds" | "millisecond" | "milliseconds" | "millisecon" => {
-            Unit::Milli
-        }
+    // Ten letters count.
+    Some(match word.get(..10).unwrap_or(word) {
+        "us" | "usec" | "usecs" | "useconds" | "microsecon" => Unit::Micro,
+        "ms" | "msec" | "msecs" | "mseconds" | "millisecon" => Unit::Milli,
         "s" | "sec" | "secs" | "second" | "seconds" => Unit::Second,
         "m" | "min" | "mins" | "minute" | "minutes" => Unit::Minute,
         "h" | "hr" | "hrs" | "hour" | "hours" => Unit::Hour,
@@ -137,7 +134,10 @@ fn default_unit(range: i32) -> Unit {
 
 enum Fault {
     Syntax,
+    /// Of a field.
     Range,
+    /// Of all months together.
+    Whole,
 }
 
 type Read<T> = std::result::Result<T, Fault>;
@@ -145,6 +145,7 @@ type Read<T> = std::result::Result<T, Fault>;
 /// An interval under construction: wide, checked at the end.
 #[derive(Default)]
 struct Sum {
+    years: i64,
     months: i64,
     days: i64,
     micros: i128,
@@ -166,8 +167,12 @@ impl Sum {
     }
 
     fn add_months(&mut self, amount: i64, fraction: f64, unit: i64) -> Read<()> {
-        let whole = amount.checked_mul(unit).and_then(|m| self.months.checked_add(m));
-        self.months = whole.ok_or(Fault::Range)?;
+        let (count, sum) = match unit % 12 {
+            0 => (unit / 12, &mut self.years),
+            _ => (unit, &mut self.months),
+        };
+        let whole = amount.checked_mul(count).and_then(|m| sum.checked_add(m));
+        *sum = whole.filter(|v| i32::try_from(*v).is_ok()).ok_or(Fault::Range)?;
         self.months += (fraction * unit as f64).round_ties_even() as i64;
         Ok(())
     }
@@ -195,7 +200,7 @@ impl Sum {
 
     fn finish(self) -> Read<Interval> {
         Ok(Interval {
-            months: i32::try_from(self.months).map_err(|_| Fault::Range)?,
+            months: i32::try_from(self.years * 12 + self.months).map_err(|_| Fault::Whole)?,
             days: i32::try_from(self.days).map_err(|_| Fault::Range)?,
             micros: i64::try_from(self.micros).map_err(|_| Fault::Range)?,
         })
@@ -218,6 +223,7 @@ pub(crate) fn parse_interval(text: &str, typmod: i32, cx: &FormatContext) -> Res
         Err(Fault::Syntax) => {
             Err(err!(INVALID_DATETIME_FORMAT, "invalid input syntax for type interval: \"{text}\""))
         }
+        Err(Fault::Whole) => Err(super::interval_out_of_range()),
         Err(Fault::Range) => {
             Err(err!(INTERVAL_FIELD_OVERFLOW, "interval field value out of range: \"{text}\""))
         }
@@ -327,7 +333,7 @@ fn read_words(text: &str, range: i32, style: IntervalStyle) -> Read<Interval> {
         if body.contains(':') {
             mark(Unit::Hour)?;
             mark(Unit::Minute)?;
-            mark(Unit::Second)?;
+            [Unit::Second, Unit::Milli, Unit::Micro].into_iter().try_for_each(&mut mark)?;
             sum.micros += i128::from(sign) * clock(body, range)?;
             current = Some(Unit::Day);
         } else if let Some((years, months)) = body.split_once('-') {
@@ -342,6 +348,9 @@ fn read_words(text: &str, range: i32, style: IntervalStyle) -> Read<Interval> {
         } else {
             let unit = current.unwrap_or_else(|| default_unit(range));
             mark(unit)?;
+            if unit == Unit::Second && body.contains('.') {
+                [Unit::Milli, Unit::Micro].into_iter().try_for_each(&mut mark)?;
+            }
             let (amount, fraction) = decimal(body)?;
             sum.add(unit, sign * amount, sign as f64 * fraction)?;
             // `1 2` with fields `day to hour`.
@@ -354,12 +363,13 @@ fn read_words(text: &str, range: i32, style: IntervalStyle) -> Read<Interval> {
         return Err(Fault::Syntax);
     }
     if ago {
-        (sum.months, sum.days, sum.micros) = (-sum.months, -sum.days, -sum.micros);
+        sum = Sum { years: -sum.years, months: -sum.months, days: -sum.days, micros: -sum.micros };
     }
     sum.finish()
 }
 
-/// `P1Y2M3W4DT5H6M7.8S`, or `P0001-02-03T04:05:06`.
+/// ISO 8601: `P1Y2M3W4DT5H6M7.8S`, `P0001-02-03T04:05:06`, `P00010203T040506`; every part may have a sign, and
+/// the second form may end after each of its parts.
 fn read_iso(text: &str) -> Read<Interval> {
     let mut sum = Sum::default();
     let (date, time) = match text[1..].split_once('T') {
@@ -369,46 +379,96 @@ fn read_iso(text: &str) -> Read<Interval> {
     if date.is_empty() && time.is_none_or(str::is_empty) {
         return Err(Fault::Syntax);
     }
-    let plain = date.strip_prefix('-').unwrap_or(date);
-    if plain.contains('-') {
-        for (part, unit) in plain.split('-').zip([Unit::Year, Unit::Month, Unit::Day]) {
-            sum.add(unit, decimal(part)?.0, 0.0)?;
-        }
-    } else {
-        iso_fields(date, &mut sum, |letter| match letter {
-            'Y' => Some(Unit::Year),
-            'M' => Some(Unit::Month),
-            'W' => Some(Unit::Week),
-            'D' => Some(Unit::Day),
-            _ => None,
-        })?;
-    }
-    match time {
-        Some(time) if time.contains(':') => sum.micros += clock(time, FULL_RANGE)?,
-        Some(time) => iso_fields(time, &mut sum, |letter| match letter {
-            'H' => Some(Unit::Hour),
-            'M' => Some(Unit::Minute),
-            'S' => Some(Unit::Second),
-            _ => None,
-        })?,
-        None => {}
-    }
+    let letters = [('Y', Unit::Year), ('M', Unit::Month), ('W', Unit::Week), ('D', Unit::Day)];
+    let parts = [Unit::Year, Unit::Month, Unit::Day];
+    iso_half(date, &mut sum, (&letters, '-', parts), (8, [10_000, 100, 1]))?;
+    let letters = [('H', Unit::Hour), ('M', Unit::Minute), ('S', Unit::Second)];
+    let parts = [Unit::Hour, Unit::Minute, Unit::Second];
+    iso_half(time.unwrap_or(""), &mut sum, (&letters, ':', parts), (6, [10_000, 100, 1]))?;
     sum.finish()
 }
 
-fn iso_fields(text: &str, sum: &mut Sum, unit: fn(char) -> Option<Unit>) -> Read<()> {
-    let mut rest = text;
+/// What is before or behind the T: numbers with letters, numbers between separators, or one number of `width`
+/// digits for all.
+fn iso_half(
+    text: &str,
+    sum: &mut Sum,
+    (letters, separator, parts): (&[(char, Unit)], char, [Unit; 3]),
+    (width, places): (usize, [i64; 3]),
+) -> Read<()> {
+    let (mut rest, mut any) = (text, false);
     while !rest.is_empty() {
-        let end = rest.find(|c: char| c.is_ascii_alphabetic()).ok_or(Fault::Syntax)?;
-        let letter = rest[end..].chars().next().ok_or(Fault::Syntax)?;
-        let number = &rest[..end];
-        let sign = if number.starts_with('-') { -1 } else { 1 };
-        let (amount, fraction) = decimal(number.trim_start_matches(['+', '-']))?;
-        let unit = unit(letter).ok_or(Fault::Syntax)?;
-        sum.add(unit, sign * amount, sign as f64 * fraction)?;
-        rest = &rest[end + 1..];
+        let (amount, fraction, end) = iso_number(rest)?;
+        let digits = rest.trim_start_matches('-').bytes().take_while(u8::is_ascii_digit).count();
+        let letter = rest[end..].chars().next();
+        match letters.iter().find(|(l, _)| Some(*l) == letter) {
+            Some((_, unit)) => {
+                sum.add(*unit, amount, fraction)?;
+                (rest, any) = (&rest[end + 1..], true);
+            }
+            None if any => return Err(Fault::Syntax),
+            None if letter.is_none() && digits == width => {
+                let mut left = amount;
+                for (place, unit) in places.into_iter().zip(parts) {
+                    let last = place == 1;
+                    sum.add(unit, left / place, if last { fraction } else { 0.0 })?;
+                    left %= place;
+                }
+                return Ok(());
+            }
+            None => return iso_parts(rest, sum, separator, parts),
+        }
     }
     Ok(())
+}
+
+fn iso_parts(text: &str, sum: &mut Sum, separator: char, parts: [Unit; 3]) -> Read<()> {
+    let mut rest = text;
+    for (n, unit) in parts.into_iter().enumerate() {
+        if n > 0 {
+            rest = rest.strip_prefix(separator).ok_or(Fault::Syntax)?;
+        }
+        let (amount, fraction, end) = iso_number(rest)?;
+        sum.add(unit, amount, fraction)?;
+        rest = &rest[end..];
+        if rest.is_empty() {
+            return Ok(());
+        }
+    }
+    Err(Fault::Syntax)
+}
+
+/// The number at the front, with its sign in both parts, and where it ends.
+fn iso_number(text: &str) -> Read<(i64, f64, usize)> {
+    let bytes = text.as_bytes();
+    let digits =
+        |from: usize| from + bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
+    let start = usize::from(matches!(bytes.first(), Some(b'+' | b'-')));
+    let mut end = digits(start);
+    if bytes.get(end) == Some(&b'.') {
+        end = digits(end + 1);
+    }
+    if !bytes[start..end].iter().any(u8::is_ascii_digit) {
+        return Err(Fault::Syntax);
+    }
+    let sign = if bytes[0] == b'-' { -1 } else { 1 };
+    let mantissa = end;
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        let behind = digits((end + 1 + sign).min(bytes.len()));
+        if behind > end + 1 + sign {
+            end = behind;
+        }
+    }
+    if end > mantissa {
+        let value: f64 = text[start..end].parse().map_err(|_| Fault::Syntax)?;
+        if value > 1e15 {
+            return Err(Fault::Range);
+        }
+        return Ok((sign * value.trunc() as i64, sign as f64 * value.fract(), end));
+    }
+    let (amount, fraction) = decimal(&text[start..end])?;
+    Ok((sign * amount, sign as f64 * fraction, end))
 }
 
 /// The fields that are shown: months and microseconds in their larger units.

@@ -50,7 +50,11 @@ fn overlay(b: &Bits, new: &Bits, from: i32, len: i32) -> Result<Datum> {
         return Err(err!(SUBSTRING_ERROR, "negative substring length not allowed"));
     }
     let head = substring(b, 1, Some(from - 1))?;
-    let tail = substring(b, from.saturating_add(len), None)?;
+    let tail = substring(
+        b,
+        from.checked_add(len).ok_or_else(|| super::int::out_of_range("integer"))?,
+        None,
+    )?;
     Ok(bits(concat(&[&head, new, &tail])))
 }
 

@@ -176,6 +176,43 @@ fn extract(a: &[Datum], cx: &FormatContext) -> Result<Option<Numeric>> {
     }
 }
 
+/// The zone of `make_timestamptz`: a distance with its sign as ISO 8601 has it (`+2`, `+02:30`, `-0230`), or as
+/// elsewhere.
+fn made_zone(value: &Datum) -> Result<datetime::TimeZone> {
+    let name = value.as_str();
+    let (sign, rest) = match name.as_bytes().first() {
+        Some(b'+') => (1, &name[1..]),
+        Some(b'-') => (-1, &name[1..]),
+        Some(b) if b.is_ascii_digit() => {
+            return Err(err!(
+                INVALID_PARAMETER_VALUE,
+                "invalid input syntax for type numeric time zone: \"{name}\""
+            )
+            .hint("Numeric time zones must have \"-\" or \"+\" as first character."));
+        }
+        _ => return zone(value),
+    };
+    let mut parts = rest.split(':').map(|part| match part {
+        "" => Some(0),
+        part => part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse().ok()).flatten(),
+    });
+    let fields: Option<Vec<i32>> = parts.by_ref().collect();
+    let Some(fields) = fields.filter(|f| f.len() <= 3 && !rest.is_empty()) else {
+        return zone(value);
+    };
+    let (hours, minutes, seconds) = match fields[..] {
+        [together] if rest.len() > 2 => (together / 100, together % 100, 0),
+        [hours, ref more @ ..] => {
+            (hours, more.first().copied().unwrap_or(0), more.get(1).copied().unwrap_or(0))
+        }
+        [] => (0, 0, 0),
+    };
+    if hours > 15 || minutes > 59 || seconds > 59 {
+        return Err(err!(INVALID_PARAMETER_VALUE, "numeric time zone \"{name}\" out of range"));
+    }
+    Ok(datetime::TimeZone::fixed(sign * (hours * 3600 + minutes * 60 + seconds)))
+}
+
 /// `date_part` of a date: as of its midnight.
 fn date_part_of_date(a: &[Datum]) -> Result<Datum> {
     let t = datetime::date_to_timestamp(a[1].as_date())?;
@@ -402,15 +439,15 @@ fn arithmetic() -> Vec<NamedBody> {
         ),
         (
             "interval_justify_days",
-            S(|a, _| Ok(interval(datetime::justify_days(a[0].as_interval())))),
+            S(|a, _| datetime::justify_days(a[0].as_interval()).map(interval)),
         ),
         (
             "interval_justify_hours",
-            S(|a, _| Ok(interval(datetime::justify_hours(a[0].as_interval())))),
+            S(|a, _| datetime::justify_hours(a[0].as_interval()).map(interval)),
         ),
         (
             "interval_justify_interval",
-            S(|a, _| Ok(interval(datetime::justify_interval(a[0].as_interval())))),
+            S(|a, _| datetime::justify_interval(a[0].as_interval()).map(interval)),
         ),
         ("timestamp_age", S(|a, _| datetime::age(micros(&a[0]), micros(&a[1])).map(interval))),
         (
@@ -624,7 +661,9 @@ fn making() -> Vec<NamedBody> {
         ),
         (
             "make_timestamptz_at_timezone",
-            S(|a, _| datetime::local_to_utc(make_timestamp(a)?, &zone(&a[6])?).map(timestamptz)),
+            S(|a, _| {
+                datetime::local_to_utc(make_timestamp(a)?, &made_zone(&a[6])?).map(timestamptz)
+            }),
         ),
         ("make_interval", S(|a, _| make_interval(a).map(interval))),
     ]

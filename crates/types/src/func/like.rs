@@ -102,25 +102,43 @@ fn with_escape(pattern: &str, escape: &str) -> Result<String> {
     let mut chars = escape.chars();
     let (escape, more) = (chars.next(), chars.next());
     if more.is_some() {
-        return Err(err!(INVALID_ESCAPE_SEQUENCE, "invalid escape string")
-            .hint("Escape string must be empty or one character."));
+        return Err(bad_escape());
     }
-    let mut out = String::with_capacity(pattern.len());
+    Ok(with_backslashes(pattern.chars(), escape, '\\').collect())
+}
+
+/// The same of bytes.
+fn bytes_with_escape(pattern: &[u8], escape: &[u8]) -> Result<Vec<u8>> {
+    if escape.len() > 1 {
+        return Err(bad_escape());
+    }
+    Ok(with_backslashes(pattern.iter().copied(), escape.first().copied(), b'\\').collect())
+}
+
+#[cold]
+fn bad_escape() -> base::Error {
+    err!(INVALID_ESCAPE_SEQUENCE, "invalid escape string")
+        .hint("Escape string must be empty or one character.")
+}
+
+fn with_backslashes<T: Copy + PartialEq>(
+    pattern: impl Iterator<Item = T>,
+    escape: Option<T>,
+    backslash: T,
+) -> impl Iterator<Item = T> {
     let mut after_escape = false;
-    for c in pattern.chars() {
-        if Some(c) == escape && !after_escape {
-            out.push('\\');
-            after_escape = true;
-            continue;
-        }
-        // A backslash means itself when it isn't the escape.
-        if c == '\\' && escape != Some('\\') && !after_escape {
-            out.push('\\');
-        }
-        out.push(c);
-        after_escape = false;
-    }
-    Ok(out)
+    pattern
+        .flat_map(move |c| {
+            if Some(c) == escape && !after_escape {
+                after_escape = true;
+                return [Some(backslash), None];
+            }
+            // A backslash means itself when it isn't the escape.
+            let itself = c == backslash && escape != Some(backslash) && !after_escape;
+            after_escape = false;
+            if itself { [Some(backslash), Some(c)] } else { [Some(c), None] }
+        })
+        .flatten()
 }
 
 /// The bodies of this family.
@@ -145,6 +163,10 @@ pub(super) fn bodies() -> Vec<NamedBody> {
             S(|a, _| matches(a[0].as_bytea(), a[1].as_bytea(), true).map(|m| (!m).into())),
         ),
         ("like_escape", S(|a, _| with_escape(a[0].as_str(), a[1].as_str()).map(Datum::from))),
+        (
+            "like_escape_bytea",
+            S(|a, _| bytes_with_escape(a[0].as_bytea(), a[1].as_bytea()).map(|b| Datum::bytea(&b))),
+        ),
     ]);
     all
 }

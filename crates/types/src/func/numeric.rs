@@ -1,6 +1,6 @@
 //! Functions of numeric.
 
-use base::Result;
+use base::{Result, err};
 
 use super::{NamedBody, S};
 use crate::datum::{Datum, Numeric};
@@ -35,6 +35,17 @@ fn width_bucket_array(a: &[Datum]) -> Result<Datum> {
     Ok((thresholds.items.partition_point(below) as i32).into())
 }
 
+/// A number rounded to so many digits behind the point.
+fn rounded(n: &Numeric, wanted: &Datum) -> Result<Numeric> {
+    let result = n.round(digits(wanted));
+    match result.is_nan() && !n.is_nan() {
+        // Left of all digits that a number can have.
+        true if wanted.as_int4() < -131_072 => Ok(Numeric::ZERO),
+        true => Err(err!(NUMERIC_VALUE_OUT_OF_RANGE, "value overflows numeric format")),
+        false => Ok(result),
+    }
+}
+
 /// The bodies of this family.
 pub(super) fn bodies() -> Vec<NamedBody> {
     vec![
@@ -53,7 +64,7 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         ("numeric_sign", S(|a, _| one(a, Numeric::sign))),
         ("numeric_ceil", S(|a, _| one(a, Numeric::ceil))),
         ("numeric_floor", S(|a, _| one(a, Numeric::floor))),
-        ("numeric_round", S(|a, _| Ok(a[0].as_numeric().round(digits(&a[1])).into()))),
+        ("numeric_round", S(|a, _| rounded(a[0].as_numeric(), &a[1]).map(Into::into))),
         ("numeric_trunc", S(|a, _| Ok(a[0].as_numeric().trunc(digits(&a[1])).into()))),
         ("sql_round", S(|a, _| Ok(a[0].as_numeric().round(0).into()))),
         ("sql_trunc", S(|a, _| Ok(a[0].as_numeric().trunc(0).into()))),

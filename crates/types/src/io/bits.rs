@@ -72,7 +72,8 @@ pub(super) fn parse(text: &str) -> Result<Bits> {
         ));
     }
     let binary = text.strip_prefix(['b', 'B']).unwrap_or(text);
-    if let Some(c) = binary.chars().find(|c| !matches!(c, '0' | '1')) {
+    let mut pieces = crate::bulk::unhurried(binary);
+    if let Some(c) = pieces.find_map(|p| p.chars().find(|c| !matches!(c, '0' | '1'))) {
         return Err(digit(c, "binary"));
     }
     Ok(Bits::collect(binary.bytes().map(|b| b == b'1')))

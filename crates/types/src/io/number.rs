@@ -70,8 +70,28 @@ pub(super) fn parse_reg(ty: Oid, text: &str) -> Result<u32> {
     crate::user::object_named(ty, text)
 }
 
-pub(super) fn parse_xid8(text: &str) -> Result<i64> {
-    trim_blanks(text).parse::<u64>().map(|v| v as i64).map_err(|_| invalid_syntax("xid8", text))
+/// A transaction id as C's `strtoul` reads it: decimal, octal or hexadecimal by its prefix, as far as there are
+/// digits; what is no number is 0.
+pub(super) fn parse_xid(text: &str) -> u64 {
+    let text = text.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b');
+    let (negative, digits) = match text.as_bytes().first() {
+        Some(sign @ (b'+' | b'-')) => (*sign == b'-', &text[1..]),
+        _ => (false, text),
+    };
+    let hexadecimal = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
+    let hexadecimal = hexadecimal.filter(|d| d.starts_with(|c: char| c.is_ascii_hexdigit()));
+    let (radix, digits) = match hexadecimal {
+        Some(digits) => (16, digits),
+        None if digits.starts_with('0') => (8, digits),
+        None => (10, digits),
+    };
+    let mut value = 0u64;
+    for digit in digits.chars().map_while(|c| c.to_digit(radix)) {
+        let more = value.checked_mul(radix.into()).and_then(|v| v.checked_add(digit.into()));
+        let Some(more) = more else { return u64::MAX };
+        value = more;
+    }
+    if negative { value.wrapping_neg() } else { value }
 }
 
 pub(super) fn parse_lsn(text: &str) -> Result<i64> {

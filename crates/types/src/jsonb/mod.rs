@@ -367,7 +367,7 @@ impl Reader<'_> {
     }
 
     fn string(&mut self) -> Result<Text> {
-        let (text, used) = json::read_string(&self.text[self.at..])?;
+        let (text, used) = json::string_at(self.text, self.at)?;
         self.at += used;
         Ok(text)
     }
