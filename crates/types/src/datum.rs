@@ -235,6 +235,11 @@ impl Datum {
 
     /// A text value.
     pub fn text(s: &str) -> Datum {
+        if s.len() > crate::bulk::PIECE_BYTES {
+            let mut out = Text::with_capacity(s.len());
+            crate::bulk::unhurried(s).for_each(|piece| out.push_str(piece));
+            return Datum::Text(out);
+        }
         Datum::Text(Text::from(s))
     }
 

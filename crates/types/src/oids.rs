@@ -79,6 +79,8 @@ oids! {
     MACADDR8 = 774, 775, "macaddr8";
     MONEY = 790, 791, "money";
     REFCURSOR = 1790, 2201, "refcursor";
+    TXID_SNAPSHOT = 2970, 2949, "txid_snapshot";
+    PG_SNAPSHOT = 5038, 5039, "pg_snapshot";
     INT4RANGE = 3904, 3905, "int4range";
     NUMRANGE = 3906, 3907, "numrange";
     TSRANGE = 3908, 3909, "tsrange";

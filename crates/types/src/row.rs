@@ -107,7 +107,7 @@ impl Kind {
             oids::BIT | oids::VARBIT => Kind::Bits,
             oids::JSONB => Kind::Jsonb,
             oids::JSONPATH => Kind::Jsonpath,
-            oids::REFCURSOR => Kind::Text,
+            oids::REFCURSOR | oids::PG_SNAPSHOT | oids::TXID_SNAPSHOT => Kind::Text,
             oids::OID | oids::XID | oids::CID => Kind::Oid,
             oids::TEXT | oids::VARCHAR | oids::NAME | oids::JSON | oids::UNKNOWN => Kind::Text,
             oids::CSTRING | oids::ACLITEM | oids::PG_NODE_TREE | oids::VOID => Kind::Text,

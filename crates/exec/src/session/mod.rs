@@ -23,6 +23,7 @@ use types::datum::Array;
 use types::func::{Family, SessionFunction as F};
 use types::{Datum, FunctionRow, oids};
 
+use crate::context::ExecContext;
 use crate::run::Run;
 use crate::session::args::{int_at, oid_at, text, text_at};
 use crate::table::TableHandle;
@@ -143,6 +144,8 @@ fn plain(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Da
         F::TxidCurrentIfAssigned | F::PgCurrentXactIdIfAssigned => {
             cx.tx.top_xid().map_or(Datum::Null, |x| Datum::Int8(x.0 as i64))
         }
+        F::PgCurrentSnapshot => text(current_snapshot(cx)?),
+        F::PgXactStatus => xact_status(int_at(args, 0) as u64, cx)?,
         F::PgEncodingToChar => {
             text(types::encodings::of_number(int_at(args, 0) as i32).map_or("", |e| e.0))
         }
@@ -159,6 +162,44 @@ fn plain(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Da
         },
         F::Getdatabaseencoding | F::PgClientEncoding => text("UTF8"),
         _ => return Ok(None),
+    }))
+}
+
+/// The statement's snapshot by transaction ids.
+fn current_snapshot(cx: &ExecContext<'_>) -> Result<String> {
+    let manager = cx.tx.manager();
+    let snapshot = cx.tx.snapshot();
+    let (xmin, xmax) = (manager.oldest_running().0, manager.next_xid().0);
+    let mut running = Vec::new();
+    for xid in xmin..xmax {
+        sched::check_interrupts()?;
+        let xid = base::Xid(xid);
+        let ended = match manager.status(xid) {
+            txn::XidStatus::Aborted => true,
+            txn::XidStatus::Committed(_) => cx.tx.sees(xid, &snapshot),
+            txn::XidStatus::Running => false,
+        };
+        if !ended {
+            running.push(xid.0);
+        }
+    }
+    Ok(types::io::snapshot::XidSnapshot { xmin, xmax, running }.text())
+}
+
+/// What became of a transaction.
+fn xact_status(xid: u64, cx: &ExecContext<'_>) -> Result<Datum> {
+    let manager = cx.tx.manager();
+    if xid >= manager.next_xid().0 {
+        base::bail!(INVALID_PARAMETER_VALUE, "transaction ID {xid} is in the future");
+    }
+    // The first ones are the system's own.
+    if xid < 3 {
+        return Ok(if xid == 0 { Datum::Null } else { Datum::text("committed") });
+    }
+    Ok(Datum::text(match manager.status(base::Xid(xid)) {
+        txn::XidStatus::Running => "in progress",
+        txn::XidStatus::Committed(_) => "committed",
+        txn::XidStatus::Aborted => "aborted",
     }))
 }
 

@@ -129,6 +129,14 @@ impl Binder<'_> {
                 out.push(self.expr_node(scope, node)?);
                 continue;
             }
+            // The name may be a column's, too (`x.*` of a function that is called x); the relation counts.
+            let mut columns = Vec::new();
+            if let Some(NodeEnum::ColumnRef(c)) = &node.node
+                && self.star(scope, c, &mut columns).is_ok()
+            {
+                out.extend(columns.into_iter().map(|column| column.expr));
+                continue;
+            }
             let row = match &node.node {
                 Some(NodeEnum::AIndirection(i)) => self.star_source(scope, i)?,
                 _ => self.expr_node(scope, node)?,

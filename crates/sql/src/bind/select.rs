@@ -400,7 +400,7 @@ impl Binder<'_> {
     }
 
     /// `*`: all columns, which are read.
-    fn star(
+    pub(super) fn star(
         &mut self,
         scope: &Scope<'_>,
         c: &pb::ColumnRef,

@@ -434,12 +434,34 @@ fn to_json(a: &[Datum], ty: Oid, pretty: bool, cx: &FormatContext) -> Result<Dat
     text_of(&out)
 }
 
+/// A column that a JSON value is for.
+struct Target<'t> {
+    name: &'t str,
+    ty: Oid,
+    typmod: i32,
+    /// What it has already: fields of it that the JSON object doesn't name stay.
+    now: &'t Datum,
+}
+
+impl Target<'_> {
+    /// The error for what is no array, at a place in one.
+    #[cold]
+    fn no_array(&self, at: &[usize]) -> base::Error {
+        let error = err!(INVALID_TEXT_REPRESENTATION, "expected JSON array");
+        let place: String = at.iter().map(|n| format!("[{n}]")).collect();
+        error.hint(match at {
+            [] => format!("See the value of key \"{}\".", self.name),
+            _ => format!("See the array element {place} of key \"{}\".", self.name),
+        })
+    }
+}
+
 /// A value of SQL from a JSON value, as `json_populate_record` reads it.
-fn populate(ty: Oid, doc: &Doc<'_>, cx: &FormatContext) -> Result<Datum> {
+fn populate(to: &Target<'_>, doc: &Doc<'_>, cx: &FormatContext) -> Result<Datum> {
     if doc.kind() == Kind::Null {
         return Ok(Datum::Null);
     }
-    match ty {
+    match to.ty {
         oids::JSON => return doc.text().map(Datum::Text),
         oids::JSONB => {
             return match doc {
@@ -449,32 +471,37 @@ fn populate(ty: Oid, doc: &Doc<'_>, cx: &FormatContext) -> Result<Datum> {
         }
         _ => {}
     }
-    if let Some(element) = TypeIo::array_element(ty) {
+    if let Some(element) = TypeIo::array_element(to.ty) {
         match doc.kind() {
-            Kind::Array => return populate_array(element, doc, cx),
+            Kind::Array => return populate_array(&Target { ty: element, ..*to }, doc, cx),
             Kind::String => {}
-            _ => {
-                return Err(err!(INVALID_TEXT_REPRESENTATION, "expected JSON array"));
-            }
+            _ => return Err(to.no_array(&[])),
         }
     }
-    if let Some(user) = crate::user::get(ty) {
+    if let Some(user) = crate::user::get(to.ty) {
         match (&user.kind, doc.kind()) {
-            (UserKind::Domain { base, .. }, _) => return populate(*base, doc, cx),
-            (UserKind::Composite { shape, .. }, Kind::Object) => {
-                let nulls = vec![Datum::Null; shape.columns.len()];
-                let base = Datum::record(shape.clone(), nulls);
+            (UserKind::Domain { .. }, _) => {
+                let (ty, typmod) = crate::user::base_type(to.ty, to.typmod);
+                return populate(&Target { ty, typmod, ..*to }, doc, cx);
+            }
+            (UserKind::Composite { .. }, Kind::String) => {}
+            (UserKind::Composite { shape, .. }, _) => {
+                let nulls = || Datum::record(shape.clone(), vec![Datum::Null; shape.columns.len()]);
+                let base = match to.now {
+                    Datum::Record(_) => to.now.clone(),
+                    _ => nulls(),
+                };
                 return populate_row(&base, doc, "populate_composite", cx);
             }
             _ => {}
         }
     }
     let text = doc.plain()?.unwrap_or_default();
-    io::input(ty, -1, &text, cx)
+    io::input(to.ty, to.typmod, &text, cx)
 }
 
-fn populate_array(element: Oid, doc: &Doc<'_>, cx: &FormatContext) -> Result<Datum> {
-    let (mut dims, mut items) = (Vec::new(), Vec::new());
+/// An array, of items for which the target stands.
+fn populate_array(to: &Target<'_>, doc: &Doc<'_>, cx: &FormatContext) -> Result<Datum> {
     // The first path down tells the number of dimensions.
     let mut depth = 0;
     let mut probe = Some(doc.clone());
@@ -483,43 +510,55 @@ fn populate_array(element: Oid, doc: &Doc<'_>, cx: &FormatContext) -> Result<Dat
         probe = level.items()?.into_iter().next();
     }
     io::check_dimensions(depth)?;
-    fill(element, doc, 0, depth, &mut dims, &mut items, cx)?;
+    let mut filling = Filling { to, depth, dims: Vec::new(), items: Vec::new(), at: Vec::new() };
+    filling.fill(doc, cx)?;
+    let Filling { mut dims, items, .. } = filling;
     if items.is_empty() {
         dims.clear();
     }
-    Ok(Datum::Array(Arc::new(Array { element, dims, items })))
+    Ok(Datum::Array(Arc::new(Array { element: to.ty, dims, items })))
 }
 
-fn fill(
-    element: Oid,
-    doc: &Doc<'_>,
-    level: usize,
+/// An array under construction.
+struct Filling<'t> {
+    to: &'t Target<'t>,
     depth: usize,
-    dims: &mut Vec<(i32, i32)>,
-    items: &mut Vec<Datum>,
-    cx: &FormatContext,
-) -> Result<()> {
-    let ragged = || {
-        err!(INVALID_TEXT_REPRESENTATION, "malformed JSON array")
-            .detail("Multidimensional arrays must have sub-arrays with matching dimensions.")
-    };
-    if level == depth {
-        if doc.kind() == Kind::Array && element != oids::JSON && element != oids::JSONB {
-            return Err(ragged());
+    dims: Vec<(i32, i32)>,
+    items: Vec<Datum>,
+    /// Where in the arrays: the items' numbers from 0.
+    at: Vec<usize>,
+}
+
+impl Filling<'_> {
+    fn fill(&mut self, doc: &Doc<'_>, cx: &FormatContext) -> Result<()> {
+        let ragged = || {
+            err!(INVALID_TEXT_REPRESENTATION, "malformed JSON array")
+                .detail("Multidimensional arrays must have sub-arrays with matching dimensions.")
+        };
+        let (level, element) = (self.at.len(), self.to.ty);
+        if level == self.depth {
+            if doc.kind() == Kind::Array && element != oids::JSON && element != oids::JSONB {
+                return Err(ragged());
+            }
+            self.items.push(populate(&Target { now: &Datum::Null, ..*self.to }, doc, cx)?);
+            return Ok(());
         }
-        items.push(populate(element, doc, cx)?);
-        return Ok(());
+        if doc.kind() != Kind::Array {
+            return Err(self.to.no_array(&self.at));
+        }
+        let parts = doc.items()?;
+        match self.dims.get(level) {
+            None => self.dims.push((parts.len() as i32, 1)),
+            Some((len, _)) if *len as usize == parts.len() => {}
+            Some(_) => return Err(ragged()),
+        }
+        for (n, part) in parts.iter().enumerate() {
+            self.at.push(n);
+            self.fill(part, cx)?;
+            self.at.pop();
+        }
+        Ok(())
     }
-    if doc.kind() != Kind::Array {
-        return Err(err!(INVALID_TEXT_REPRESENTATION, "expected JSON array"));
-    }
-    let parts = doc.items()?;
-    match dims.get(level) {
-        None => dims.push((parts.len() as i32, 1)),
-        Some((len, _)) if *len as usize == parts.len() => {}
-        Some(_) => return Err(ragged()),
-    }
-    parts.iter().try_for_each(|p| fill(element, p, level + 1, depth, dims, items, cx))
 }
 
 /// A row from an object; columns that it doesn't have keep their value.
@@ -538,11 +577,16 @@ fn populate_row(base: &Datum, doc: &Doc<'_>, name: &str, cx: &FormatContext) -> 
         }
         _ => return Err(err!(INVALID_PARAMETER_VALUE, "cannot call {name} on a scalar")),
     }
+    let typmods = match crate::user::get(base.shape.ty).map(|user| user.kind.clone()) {
+        Some(UserKind::Composite { typmods, .. }) => typmods,
+        _ => Vec::new(),
+    };
     let mut fields = Vec::with_capacity(base.fields.len());
-    for (field, (column, ty)) in base.fields.iter().zip(&base.shape.columns) {
-        fields.push(match doc.member(column)? {
-            Some(value) => populate(*ty, &value, cx)?,
-            None => field.clone(),
+    for (n, (now, (name, ty))) in base.fields.iter().zip(&base.shape.columns).enumerate() {
+        let typmod = typmods.get(n).copied().unwrap_or(-1);
+        fields.push(match doc.member(name)? {
+            Some(value) => populate(&Target { name, ty: *ty, typmod, now }, &value, cx)?,
+            None => now.clone(),
         });
     }
     Ok(Datum::record(base.shape.clone(), fields))

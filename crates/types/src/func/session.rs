@@ -270,12 +270,14 @@ session_functions! {
         PgCurrentWalFlushLsn "pg_current_wal_flush_lsn",
         PgCurrentWalInsertLsn "pg_current_wal_insert_lsn",
         PgCurrentWalLsn "pg_current_wal_lsn",
+        PgCurrentSnapshot "pg_current_snapshot",
         PgCurrentXactId "pg_current_xact_id",
         PgCurrentXactIdIfAssigned "pg_current_xact_id_if_assigned",
         PgEncodingToChar "pg_encoding_to_char",
         PgIsInRecovery "pg_is_in_recovery",
         PgIsOtherTempSchema "pg_is_other_temp_schema",
         PgMyTempSchema "pg_my_temp_schema",
+        PgXactStatus "pg_xact_status",
         SessionUser "session_user",
         TxidCurrent "txid_current",
         TxidCurrentIfAssigned "txid_current_if_assigned",
@@ -443,10 +445,8 @@ session_functions! {
         PgSwitchWal "pg_switch_wal",
         PgTypeof "pg_typeof",
         PgWalfileNameOffset "pg_walfile_name_offset",
-        PgXactStatus "pg_xact_status",
         Setseed "setseed",
         Timeofday "timeofday",
-        TxidStatus "txid_status",
     }
 }
 

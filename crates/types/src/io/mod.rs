@@ -10,9 +10,11 @@ mod money;
 mod network;
 mod number;
 mod record;
+pub mod snapshot;
 mod types;
 
 use base::{Oid, Result, err};
+use snapshot::XidSnapshot;
 
 use crate::datetime;
 use crate::datum::{Datum, Numeric, Text};
@@ -216,6 +218,7 @@ pub fn input(ty: Oid, typmod: i32, text: &str, cx: &FormatContext) -> Result<Dat
         oids::MACADDR8 => Datum::Macaddr8(network::parse_macaddr8(text)?),
         oids::MONEY => Datum::Money(money::parse(text)?),
         oids::REFCURSOR => Datum::text(text),
+        oids::PG_SNAPSHOT | oids::TXID_SNAPSHOT => Datum::from(XidSnapshot::parse(text)?.text()),
         oids::RECORD => {
             return Err(err!(
                 FEATURE_NOT_SUPPORTED,
