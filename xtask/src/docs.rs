@@ -1,5 +1,6 @@
 //! `docs/reference/waits.md`, `docs/reference/settings.md` and `docs/internals/fault-points.md`, made from the tables of `base`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
@@ -65,13 +66,21 @@ fn faults(text: &str) -> String {
 
 fn settings(text: &str) -> String {
     let mut out = String::from(
-        "# Settings\n\nMade from `crates/base/settings.txt` by `cargo xtask docs`; do not edit. Names, units and contexts are\nPostgreSQL's.\n\n| setting | type | default | unit | changes | what it does |\n| --- | --- | --- | --- | --- | --- |\n",
+        "# Settings\n\nMade from `crates/base/settings.txt` by `cargo xtask docs`; do not edit. Names, units, contexts and groups are\nPostgreSQL's. Where to begin: [install](../guide/install.md#settings).\n",
     );
+    let mut groups: BTreeMap<&str, String> = BTreeMap::new();
     for row in rows(text) {
         let f: Vec<&str> = row.splitn(9, '|').map(str::trim).collect();
-        let [name, kind, default, _, _, unit, context, _, what] = f[..] else { continue };
+        let [name, kind, default, _, _, unit, context, group, what] = f[..] else { continue };
         let unit = if unit == "-" { "" } else { unit };
-        let _ = writeln!(out, "| `{name}` | {kind} | `{default}` | {unit} | {context} | {what} |");
+        let lines = groups.entry(group).or_default();
+        let _ = writeln!(lines, "| `{name}` | {kind} | `{default}` | {unit} | {context} | {what} |");
+    }
+    for (group, lines) in groups {
+        let _ = write!(
+            out,
+            "\n## {group}\n| setting | type | default | unit | changes | what it does |\n| --- | --- | --- | --- | --- | --- |\n{lines}"
+        );
     }
     out
 }
