@@ -252,6 +252,8 @@ fn section(ours: &mut Client, theirs: &mut Client) -> String {
 #[test]
 #[ignore = "writes a document; make compatibility"]
 fn what_is_here_and_what_is_missing() {
+    // Types with crates of their own, before any table is read.
+    server::packages::register();
     let oracle = Oracle::start();
     let dir = TempDir::new("compatibility");
     let server = Server::start(&dir.path().join("data"), &[]);

@@ -197,6 +197,10 @@ fn has_privilege(what: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Da
         "tablespace" => AclKind::Tablespace,
         _ => return Err(base::Error::unsupported(format!("has_{what}_privilege"))),
     };
+    // Of sequences the words come before the name.
+    if what == "sequence" {
+        words(what, &list)?;
+    }
     let object = match args.first() {
         Some(Datum::Text(name)) => object(kind, name, run)?,
         _ => oid_at(args, 0),
