@@ -562,14 +562,27 @@ fn set_type(
         types::oids::BPCHAR => "bpchar".to_owned(),
         _ => types::io::format_type(ty, -1),
     };
-    // A domain's values are those of the type below.
-    let base = |ty| types::user::base_type(ty, -1).0;
-    let is_string = types::TypeIo::get(base(ty)).is_some_and(|t| t.category == b'S');
-    let castable = is_string
-        || base(Oid(column.ty)) == base(ty)
-        || types::func::cast(base(Oid(column.ty)), base(ty))
-            .is_some_and(|c| c.context >= types::func::CastContext::Assignment);
-    if using.is_none() && !castable {
+    let cannot = |what: &str| {
+        err!(
+            DATATYPE_MISMATCH,
+            "{what} for column \"{name}\" cannot be cast automatically to type {}",
+            types::io::format_type(ty, -1)
+        )
+    };
+    if let Some(using) = using
+        && type_of(cx, &table, using).is_some_and(|from| !is_assignable(from, ty))
+    {
+        return Err(
+            cannot("result of USING clause").hint("You might need to add an explicit cast.")
+        );
+    }
+    let default = column.default.as_deref().filter(|_| !column.generated);
+    if let Some(default) = default
+        && type_of(cx, &table, default).is_some_and(|from| !is_assignable(from, ty))
+    {
+        return Err(cannot("default"));
+    }
+    if using.is_none() && !is_assignable(Oid(column.ty), ty) {
         return Err(err!(
             DATATYPE_MISMATCH,
             "column \"{name}\" cannot be cast automatically to type {}",
@@ -617,6 +630,25 @@ fn set_type(
     super::event_trigger::rewriting(table.oid, 4, cx)?;
     rewrite_with(cx, table, &select, None, indexes)?;
     super::constraint::check_changed_column(cx, id, number)
+}
+
+/// The type of an expression over a table's rows; None: it is none, which is for others to say.
+fn type_of(cx: &mut ExecContext<'_>, table: &Table, sql: &str) -> Option<Oid> {
+    let bound =
+        exec::spi::with_context(cx, |cx| sql::stored::row_expressions(cx, table, &[sql])).ok()?;
+    bound.first().map(sql::Expr::ty)
+}
+
+/// Whether values of a type may be assigned to a column of another one.
+fn is_assignable(from: Oid, to: Oid) -> bool {
+    // A domain's values are those of the type below.
+    let base = |ty| types::user::base_type(ty, -1).0;
+    let is_string = types::TypeIo::get(base(to)).is_some_and(|t| t.category == b'S');
+    is_string
+        || from == types::oids::UNKNOWN
+        || base(from) == base(to)
+        || types::func::cast(base(from), base(to))
+            .is_some_and(|c| c.context >= types::func::CastContext::Assignment)
 }
 
 /// Columns of foreign keys, on either side, are compared byte by byte.

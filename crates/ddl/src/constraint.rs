@@ -70,6 +70,14 @@ fn add_here(
     match &def.kind {
         ConstraintDefKind::Check { sql, columns } => check(cx, table, def, sql, columns, fresh)?,
         ConstraintDefKind::PrimaryKey { columns, include } => {
+            let missing = columns.iter().find(|name| table.column(name).is_none());
+            if let Some(name) = missing.filter(|_| !fresh) {
+                base::bail!(
+                    UNDEFINED_COLUMN,
+                    "column \"{name}\" of relation \"{}\" does not exist",
+                    table.name
+                );
+            }
             return key(cx, table, def, columns, include, true, false).map(Some);
         }
         ConstraintDefKind::Unique { columns, include, nulls_equal } => {

@@ -172,9 +172,10 @@ fn check_transitions(table: &Table, trigger: &Trigger, columns: bool) -> Result<
             .detail("Triggers on views cannot have transition tables."));
     }
     if trigger.is_row() && table.is_partitioned() {
-        return Err(err!(FEATURE_NOT_SUPPORTED, "\"{}\" is a partitioned table", table.name).detail(
-            "ROW triggers with transition tables are not supported on partitioned tables.",
-        ));
+        return Err(err!(FEATURE_NOT_SUPPORTED, "\"{}\" is a partitioned table", table.name)
+            .detail(
+                "ROW triggers with transition tables are not supported on partitioned tables.",
+            ));
     }
     if trigger.is_row() && !table.parents.is_empty() {
         return refused(match table.partition_of().is_some() {
