@@ -371,3 +371,29 @@ fn a_thousand_sessions_that_ask_for_helpers_at_once() {
     assert_alone(&mut client);
     assert!(server.stop());
 }
+
+#[test]
+fn indexes_that_several_threads_sort_hold_all_rows_in_order() {
+    let (_dir, server) = start("parallel-index");
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    client.one("SET min_parallel_table_scan_size = 0");
+    client.one("SET force_parallel_mode = on");
+    for memory in ["128MB", "1MB"] {
+        client.one(&format!("SET maintenance_work_mem = '{memory}'"));
+        client.one("CREATE INDEX t_v_s ON t (v DESC, s)");
+        client.one("CREATE UNIQUE INDEX t_i ON t (i)");
+        let twice = error(&mut client, "CREATE UNIQUE INDEX t_k ON t (k)");
+        assert!(twice.contains("23505"), "{twice}");
+        client.one("SET enable_seqscan = off");
+        let ordered = "SELECT count(*) FROM (SELECT v, lag(v) OVER (ORDER BY v DESC, s) AS before FROM t) q \
+            WHERE before < v";
+        assert_eq!(client.one(ordered), "0");
+        assert_eq!(client.one("SELECT count(*) FROM t WHERE v >= 0"), "60000");
+        assert_eq!(client.one("SELECT count(*) FROM t WHERE i BETWEEN 101 AND 50100"), "50000");
+        assert_eq!(client.one("SELECT v FROM t WHERE i = 4711"), "977");
+        client.one("RESET enable_seqscan");
+        client.one("DROP INDEX t_v_s, t_i");
+    }
+    assert_alone(&mut client);
+    assert!(server.stop());
+}
