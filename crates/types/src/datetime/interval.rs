@@ -388,7 +388,7 @@ fn read_iso(text: &str) -> Read<Interval> {
     sum.finish()
 }
 
-/// What is before or behind the T: numbers with letters, numbers between separators, or one number of `width`
+/// The half before or behind the T: numbers with letters, numbers between separators, or one number of `width`
 /// digits for all.
 fn iso_half(
     text: &str,

@@ -439,7 +439,7 @@ struct Target<'t> {
     name: &'t str,
     ty: Oid,
     typmod: i32,
-    /// What it has already: fields of it that the JSON object doesn't name stay.
+    /// The value that it has already: fields that the JSON object doesn't name stay.
     now: &'t Datum,
 }
 

@@ -5,7 +5,7 @@ use base::Result;
 
 use super::invalid_syntax;
 
-/// What was visible at some time, by transaction ids.
+/// The transactions that were visible at some time, by their ids.
 pub struct XidSnapshot {
     /// All below have ended.
     pub xmin: u64,
