@@ -712,6 +712,10 @@ impl Frame<'_> {
         cx: &mut ExecContext<'_>,
     ) -> Result<()> {
         let count = rows.len();
+        // Also where STRICT fails; EXECUTE leaves it alone.
+        if code.is_some() {
+            self.set_found(count > 0);
+        }
         if count == 0 && into.strict {
             let error = err!(NO_DATA_FOUND, "query returned no rows");
             return Err(self.with_params(error, code, params, cx));
