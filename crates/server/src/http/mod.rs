@@ -219,6 +219,8 @@ impl Loop {
 
 #[cfg(test)]
 mod tests {
+    use base::settings::{Settings, setting};
+
     use super::*;
 
     #[test]
