@@ -61,6 +61,7 @@ fn check_database(
         catalog_tx: &mut CatalogTx::new(&engine.catalog, database),
         snapshot: tx.snapshot(),
         settings: &Settings::default(),
+        settings_version: 0,
         format: &FormatContext::default(),
         server: &Nobody::default(),
         hooks: &mut Nobody::default(),

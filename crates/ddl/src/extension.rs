@@ -408,8 +408,10 @@ fn statements(
         sched::check_interrupts()?;
         let statement = &text[piece];
         let environment = sql::environment(&values.settings, path, user, cx.database.1);
+        let settings_version = cx.hooks.settings_version();
         let mut inner = ExecContext {
             settings: &values.settings,
+            settings_version,
             format: &values.format,
             search_path: path,
             user,

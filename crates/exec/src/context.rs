@@ -103,6 +103,14 @@ pub trait SessionHooks {
     }
     /// Makes the types of a view of the catalog the ones that the task's values are read and printed by.
     fn see_types(&mut self, _catalog: &Arc<catalog::Snapshot>, _path: &[u32]) {}
+    /// Number of the last change of settings that stands; 0: none since the statement began.
+    fn settings_version(&self) -> u64 {
+        0
+    }
+    /// The settings in force now, with what changed since the statement began.
+    fn current_values(&mut self, around: (&Settings, &FormatContext)) -> Arc<Values> {
+        Arc::new(Values { settings: around.0.clone(), format: around.1.clone() })
+    }
     /// Marks what a rollback to here undoes of the session's own.
     fn savepoint(&mut self) -> SessionMark {
         SessionMark::default()
@@ -266,6 +274,8 @@ pub struct ExecContext<'a> {
     pub snapshot: Snapshot,
     /// The session's settings.
     pub settings: &'a Settings,
+    /// [`SessionHooks::settings_version`] of them.
+    pub settings_version: u64,
     /// For input and output of values.
     pub format: &'a FormatContext,
     /// Rows of statistics views.
@@ -316,6 +326,7 @@ impl ExecContext<'_> {
             catalog_tx: &mut *self.catalog_tx,
             snapshot: self.snapshot,
             settings: self.settings,
+            settings_version: self.settings_version,
             format: self.format,
             server: self.server,
             hooks: &mut *self.hooks,

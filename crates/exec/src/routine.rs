@@ -19,6 +19,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use base::settings::setting;
 use base::{Oid, Result, err};
 use catalog::Function;
 use sql::routine::{RoutineBody, prepare_body};
@@ -311,6 +312,10 @@ fn as_said<R>(
         return body(&mut inner);
     };
     let entered = enter(&known.definition, cx)?;
+    let settings_version = match entered {
+        Some(_) => cx.hooks.settings_version(),
+        None => cx.settings_version,
+    };
     let (values, mark) = entered.unzip();
     let outer = (cx.user, cx.role, cx.search_path);
     let values: Option<&Values> = values.as_deref();
@@ -328,6 +333,7 @@ fn as_said<R>(
     let mut inner = ExecContext {
         snapshot,
         settings: values.map_or(settings, |v| &v.settings),
+        settings_version,
         format: values.map_or(format, |v| &v.format),
         search_path: path,
         user,
@@ -339,6 +345,40 @@ fn as_said<R>(
     let result = body(&mut inner);
     leave(&known.definition, mark, cx);
     result
+}
+
+/// Calls `f` with the settings in force, which an earlier statement of a body may have changed (SET,
+/// `set_config`) since the context was made.
+///
+/// # Errors
+/// `f`'s.
+pub fn up_to_date<R>(
+    cx: &mut ExecContext<'_>,
+    f: impl FnOnce(&mut ExecContext<'_>) -> Result<R>,
+) -> Result<R> {
+    let settings_version = cx.hooks.settings_version();
+    if settings_version == cx.settings_version {
+        return f(cx);
+    }
+    let values = cx.hooks.current_values((cx.settings, cx.format));
+    let (now, before) = (
+        values.settings.str(setting::SEARCH_PATH),
+        cx.settings.str(setting::SEARCH_PATH),
+    );
+    let path = (now != before).then(|| path_of(&cx.catalog_tx.view(), now, cx.user));
+    let path = path.as_deref().unwrap_or(cx.search_path);
+    let mut inner = ExecContext {
+        snapshot: cx.snapshot,
+        settings: &values.settings,
+        settings_version,
+        format: &values.format,
+        search_path: path,
+        environment: sql::environment(&values.settings, path, cx.user, cx.database.1),
+        params: cx.params,
+        nonatomic: cx.nonatomic,
+        ..cx.inner()
+    };
+    f(&mut inner)
 }
 
 /// Functions in SQL.

@@ -50,9 +50,11 @@ pub fn restricted<R>(
     let user = name_of(cx, owner);
     let search_path = if foreign { &[ids::PG_CATALOG][..] } else { cx.search_path };
     let (snapshot, environment) = (cx.snapshot, cx.environment);
+    let settings_version = cx.hooks.settings_version();
     let mut inner = ExecContext {
         snapshot,
         settings: &values.settings,
+        settings_version,
         format: &values.format,
         search_path,
         user: &user,

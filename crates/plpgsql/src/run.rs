@@ -125,6 +125,18 @@ impl Frame<'_> {
 
     fn statement(&mut self, kind: &StmtKind, line: u32, cx: &mut ExecContext<'_>) -> Result<Flow> {
         sched::check_interrupts()?;
+        if cx.hooks.settings_version() != cx.settings_version {
+            return exec::routine::up_to_date(cx, |cx| self.statement_in(kind, line, cx));
+        }
+        self.statement_in(kind, line, cx)
+    }
+
+    fn statement_in(
+        &mut self,
+        kind: &StmtKind,
+        line: u32,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<Flow> {
         if let Some(place) = cx.routines.calls.last_mut() {
             place.at = (line, word(kind));
             place.statement = None;

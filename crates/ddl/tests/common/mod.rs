@@ -264,6 +264,7 @@ impl Session<'_> {
             catalog_tx: &mut self.catalog,
             snapshot: tx.snapshot(),
             settings: &self.settings,
+            settings_version: 0,
             format: &self.format,
             server: &NoServer,
             hooks: &mut self.hooks,

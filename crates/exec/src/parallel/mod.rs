@@ -141,6 +141,7 @@ impl<'a> Shared<'a> {
             catalog_tx: &mut catalog_tx,
             snapshot: self.snapshot,
             settings: self.settings,
+            settings_version: 0,
             format: self.format,
             server: self.server,
             hooks: &mut hooks,

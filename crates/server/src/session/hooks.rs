@@ -51,6 +51,10 @@ pub struct Hooks<'a> {
     pub tx: &'a txn::Transaction,
     /// The changes that the statement made to them.
     pub changes: &'a mut Vec<Change>,
+    /// [`Change::serial`] of the last one that was made.
+    pub serial: u64,
+    /// The values in force after the change with the number.
+    pub current: Option<(u64, Arc<Values>)>,
     /// For `pg_notify`.
     pub notify: &'a mut Option<Box<Pending>>,
     /// The tally of the transaction's statements before this one.
@@ -148,9 +152,15 @@ impl Hooks<'_> {
         let local = matches!(args.get(2), Some(Datum::Bool(true)));
         exec::security::check_setting(acting, name)?;
         self.settings.check_for(self.is_superuser(acting.role), name, value.as_deref())?;
-        self.changes.push(Change { name: name.to_owned(), value, local });
+        let serial = self.next_serial();
+        self.changes.push(Change { name: name.to_owned(), value, local, serial });
         let name = name.to_owned();
         self.current_setting(&name, true)
+    }
+
+    fn next_serial(&mut self) -> u64 {
+        self.serial += 1;
+        self.serial
     }
 
     fn is_superuser(&self, role: u32) -> bool {
@@ -433,10 +443,12 @@ impl SessionHooks for Hooks<'_> {
             }
         }
         let mark = self.changes.len();
+        let serial = self.next_serial();
         let change = |(name, value): &(String, String)| Change {
             name: name.clone(),
             value: Some(value.clone()),
             local: true,
+            serial,
         };
         self.changes.extend(settings.iter().map(change));
         let format = FormatContext { now: format.now, ..super::checks::format_context(&values) };
@@ -452,6 +464,28 @@ impl SessionHooks for Hooks<'_> {
 
     fn undo(&mut self, mark: usize) {
         self.changes.truncate(mark);
+    }
+
+    fn settings_version(&self) -> u64 {
+        self.changes.last().map_or(0, |c| c.serial)
+    }
+
+    fn current_values(&mut self, (_, format): (&Settings, &FormatContext)) -> Arc<Values> {
+        let version = self.settings_version();
+        if let Some((at, values)) = &self.current
+            && *at == version
+        {
+            return values.clone();
+        }
+        let mut settings = self.settings.clone();
+        for change in &*self.changes {
+            // Whether the session may was asked when the change was made.
+            let _ = settings.set(&change.name, change.value.as_deref(), change.local);
+        }
+        let format = FormatContext { now: format.now, ..settings.format.clone() };
+        let values = Arc::new(Values { settings: settings.get().clone(), format });
+        self.current = Some((version, values.clone()));
+        values
     }
 
     fn see_types(&mut self, catalog: &Arc<catalog::Snapshot>, path: &[u32]) {
@@ -493,6 +527,8 @@ impl SessionHooks for Hooks<'_> {
             true => {
                 self.portals.commit();
                 self.changes.retain(|c| !c.local);
+                let serial = self.next_serial();
+                self.changes.last_mut().into_iter().for_each(|c| c.serial = serial);
                 self.commit(tx, catalog_tx)
             }
             false => {

@@ -154,6 +154,8 @@ pub struct Change {
     pub value: Option<String>,
     /// Until the end of the transaction.
     pub local: bool,
+    /// Its number among the statement's changes, from 1.
+    pub serial: u64,
 }
 
 impl SessionSettings {
