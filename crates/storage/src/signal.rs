@@ -73,12 +73,12 @@ impl Signal {
 
 /// Requests for checkpoints, and how far they are.
 pub(crate) struct Requests {
-    state: Mutex<Progress>,
+    pub(crate) state: Mutex<Progress>,
     done: Condvar,
 }
 
 #[derive(Default)]
-struct Progress {
+pub(crate) struct Progress {
     wanted: bool,
     started: u64,
     ended: u64,

@@ -306,6 +306,8 @@ pub fn read_op<'a>(ops: &mut Cursor<'a>) -> Result<Op<'a>> {
 
 #[cfg(test)]
 mod tests {
+    use base::Fork;
+
     use super::*;
     use crate::page::PAGE_SIZE;
 
