@@ -163,6 +163,12 @@ impl Hooks<'_> {
         self.serial
     }
 
+    /// Earlier changes went, so the last one stands for another state.
+    fn renumber_last(&mut self) {
+        let serial = self.next_serial();
+        self.changes.last_mut().into_iter().for_each(|c| c.serial = serial);
+    }
+
     fn is_superuser(&self, role: u32) -> bool {
         let catalog = self.server.engine.catalog.shared().current();
         catalog.role(role).is_some_and(|r| r.superuser)
@@ -459,7 +465,12 @@ impl SessionHooks for Hooks<'_> {
         let inside = self.changes.split_off(mark.min(self.changes.len()));
         let own = |c: &Change| settings.iter().any(|(name, _)| name.eq_ignore_ascii_case(&c.name));
         let stays = |c: &Change| !(c.local && own(c));
+        let before = self.changes.len();
         self.changes.extend(inside.into_iter().skip(settings.len()).filter(stays));
+        if self.changes.len() > before {
+            // Without the function's own this is no state that was there.
+            self.renumber_last();
+        }
     }
 
     fn undo(&mut self, mark: usize) {
@@ -527,8 +538,7 @@ impl SessionHooks for Hooks<'_> {
             true => {
                 self.portals.commit();
                 self.changes.retain(|c| !c.local);
-                let serial = self.next_serial();
-                self.changes.last_mut().into_iter().for_each(|c| c.serial = serial);
+                self.renumber_last();
                 self.commit(tx, catalog_tx)
             }
             false => {
