@@ -30,9 +30,6 @@ const TYPES: &[(&str, &str)] = &[
     ("information_schema.yes_or_no", "character varying"),
     ("information_schema.cardinal_number", "integer"),
     ("information_schema.time_stamp", "timestamp with time zone"),
-    ("pg_ndistinct", "text"),
-    ("pg_dependencies", "text"),
-    ("pg_mcv_list", "text"),
     ("pg_statistic[]", "text"),
 ];
 
