@@ -7,7 +7,6 @@ use base::{Result, err};
 use exec::tally::Tally;
 use types::Datum;
 use types::datum::Array;
-use types::numeric::Numeric;
 
 use crate::counters::{ANALYZE, RelationStats, VACUUM};
 use crate::server::{self, Server};
@@ -103,10 +102,6 @@ pub fn call(
         }
         "pg_stat_have_stats" => Datum::Bool(true),
         "pg_walfile_name" => log_file(server, number as u64),
-        "pg_wal_lsn_diff" => match args {
-            [Datum::Int8(a), Datum::Int8(b)] => Datum::Numeric(Numeric::from(a - b)),
-            _ => Datum::Null,
-        },
         _ if name.starts_with("pg_stat_get_db_conflict_")
             && name != "pg_stat_get_db_conflict_all" =>
         {

@@ -424,7 +424,6 @@ session_functions! {
         PgStatResetSlru "pg_stat_reset_slru",
         PgStatResetSubscriptionStats "pg_stat_reset_subscription_stats",
         PgStatStatementsReset "pg_stat_statements_reset",
-        PgWalLsnDiff "pg_wal_lsn_diff",
         PgWalfileName "pg_walfile_name",
     }
     /// Known, and not run by name: an error says so, unless evaluation handles it.
