@@ -576,12 +576,6 @@ fn set_type(
             cannot("result of USING clause").hint("You might need to add an explicit cast.")
         );
     }
-    let default = column.default.as_deref().filter(|_| !column.generated);
-    if let Some(default) = default
-        && type_of(cx, &table, default).is_some_and(|from| !is_assignable(from, ty))
-    {
-        return Err(cannot("default"));
-    }
     if using.is_none() && !is_assignable(Oid(column.ty), ty) {
         return Err(err!(
             DATATYPE_MISMATCH,
@@ -592,6 +586,12 @@ fn set_type(
             "You might need to specify \"USING {name}::{}\".",
             types::io::format_type(ty, -1)
         )));
+    }
+    let default = column.default.as_deref().filter(|_| !column.generated);
+    if let Some(default) = default
+        && type_of(cx, &table, default).is_some_and(|from| !is_assignable(from, ty))
+    {
+        return Err(cannot("default"));
     }
     let view = cx.catalog_tx.view();
     let from = rows_of(&view, &table);
