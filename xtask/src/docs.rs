@@ -74,7 +74,8 @@ fn settings(text: &str) -> String {
         let [name, kind, default, _, _, unit, context, group, what] = f[..] else { continue };
         let unit = if unit == "-" { "" } else { unit };
         let lines = groups.entry(group).or_default();
-        let _ = writeln!(lines, "| `{name}` | {kind} | `{default}` | {unit} | {context} | {what} |");
+        let _ =
+            writeln!(lines, "| `{name}` | {kind} | `{default}` | {unit} | {context} | {what} |");
     }
     for (group, lines) in groups {
         let _ = write!(

@@ -58,7 +58,7 @@ impl Routines {
     }
 }
 
-/// What a session keeps at hand of functions.
+/// A session's store of compiled functions, call places and settings of functions.
 #[derive(Default)]
 pub struct SessionRoutines {
     pub(crate) known: HashMap<u32, Vec<Arc<Known>>>,
@@ -100,7 +100,7 @@ impl SessionRoutines {
         self.private.insert(slot, (key, plan));
     }
 
-    /// What a language keeps for the session until its end, by the language's name.
+    /// State that languages keep until the session ends, by the language's name.
     pub fn kept_by(
         &mut self,
         language: &'static str,
@@ -127,6 +127,6 @@ pub(crate) struct Known {
 pub(crate) struct Acting {
     pub(crate) path: Option<Vec<u32>>,
     pub(crate) role: Option<(u32, String)>,
-    /// What plans in its body depend on, when it has no settings of its own.
+    /// [`sql::environment`] that plans in its body depend on, when it has no settings of its own.
     pub(crate) environment: u64,
 }

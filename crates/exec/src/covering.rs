@@ -58,7 +58,7 @@ fn parts(bytes: &[u8]) -> impl Iterator<Item = Part<'_>> {
 }
 
 fn part(bytes: &[u8], column: usize) -> Part<'_> {
-    // What is missing may be anything.
+    // A missing value may be anything.
     parts(bytes).nth(column).unwrap_or(Part { flags: NULLS | KEY, key: &[] })
 }
 

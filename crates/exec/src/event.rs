@@ -46,7 +46,7 @@ pub struct Dropped {
     pub args: Vec<String>,
 }
 
-/// What a function may ask while an event's triggers fire.
+/// Facts that a function may ask for while an event's triggers fire.
 #[derive(Clone, Debug, Default)]
 pub struct Event {
     /// The event.

@@ -92,7 +92,7 @@ impl Execution {
         let mut root = build(plan, &mut run)?;
         let mut ready = None;
         if !prepared.changes.is_empty() {
-            // Whoever stops reading must not stop the changes.
+            // A consumer that stops reading must not stop the changes.
             ready = Some(collect(root.as_mut(), plan, &mut run)?.into());
             finish_changes(&mut run)?;
         }
@@ -161,7 +161,7 @@ impl Execution {
         }
     }
 
-    /// What is left of the last batch, or the next one.
+    /// The rest of the last batch, or the next one.
     fn next_piece(&mut self, cx: &mut ExecContext<'_>) -> Result<Option<(Batch, usize)>> {
         if let Some(rest) = self.rest.take() {
             return Ok(Some(rest));

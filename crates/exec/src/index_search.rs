@@ -97,7 +97,7 @@ pub fn searches(
     }
 }
 
-/// What a tree of keys that cover each other is asked for; None: no row can match.
+/// The search of a tree of keys that cover each other; None: no row can match.
 ///
 /// # Errors
 /// Those of the bounds' expressions.
@@ -142,7 +142,7 @@ pub fn tree(
     Ok(Some(covering::search(asked, distances)))
 }
 
-/// What summaries are asked for.
+/// The search of a summary index.
 fn summaries(
     table: &Table,
     codec: &KeyCodec,

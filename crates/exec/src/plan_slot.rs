@@ -13,7 +13,7 @@ use crate::context::ExecContext;
 /// Plans of one statement for different environments that are kept.
 const PLANS_MAX: usize = 32;
 
-/// What a plan was made under: while it is the same, the plan is good.
+/// The catalog version and environment that a plan was made under: while they are the same, the plan is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanKey {
     /// See [`catalog::CatalogTx::stamp`].
@@ -23,7 +23,7 @@ pub struct PlanKey {
 }
 
 impl PlanKey {
-    /// What a plan would be made under now.
+    /// The key of a plan that would be made now.
     pub fn now(cx: &mut ExecContext<'_>) -> PlanKey {
         PlanKey { stamp: cx.catalog_tx.stamp(), environment: cx.environment }
     }

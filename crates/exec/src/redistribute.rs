@@ -6,7 +6,7 @@
 //!   writers of the table wait ─ new tables filled from the old ones ─ old ones detached, new ones attached ─ commit
 //! ```
 //!
-//! What is to be done is a storage parameter; how far it has come is what partitions there are. So a crash, a cancel or
+//! The aim is a storage parameter, and the partitions that there are tell how far it has come. So a crash, a cancel or
 //! RESET between two steps loses nothing, and the next step goes on from there. Readers see each row once: until the
 //! commit in its old partition, then in its new one. They wait only for the exchange at the step's end, since the
 //! table's lock is strengthened for it; nobody holds a lock on a partition without one on the table, so that this
@@ -87,7 +87,7 @@ fn least_common_multiple(a: u32, b: u32) -> u64 {
     u64::from(a) / u64::from(x.max(1)) * u64::from(b)
 }
 
-/// What a step exchanges.
+/// The partitions that a step exchanges.
 struct Exchange {
     old: Vec<Part>,
     /// Modulus and remainder.

@@ -361,10 +361,8 @@ pub fn up_to_date<R>(
         return f(cx);
     }
     let values = cx.hooks.current_values((cx.settings, cx.format));
-    let (now, before) = (
-        values.settings.str(setting::SEARCH_PATH),
-        cx.settings.str(setting::SEARCH_PATH),
-    );
+    let (now, before) =
+        (values.settings.str(setting::SEARCH_PATH), cx.settings.str(setting::SEARCH_PATH));
     let path = (now != before).then(|| path_of(&cx.catalog_tx.view(), now, cx.user));
     let path = path.as_deref().unwrap_or(cx.search_path);
     let mut inner = ExecContext {

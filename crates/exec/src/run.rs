@@ -69,7 +69,7 @@ impl ExecState {
     }
 }
 
-/// What a domain and those below it demand of a value.
+/// The conditions of a domain and of those below it.
 pub struct DomainRules {
     pub(crate) not_null: bool,
     /// Conditions by the names of their constraints, those of domains below first.

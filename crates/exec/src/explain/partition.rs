@@ -25,7 +25,7 @@ pub fn concerns(plan: &Plan) -> bool {
 /// all values would read them.
 pub type Removed = HashMap<usize, u64>;
 
-/// What tells a scan from others in one plan, however the plan is moved.
+/// A number that tells a scan from others in one plan, however the plan is moved.
 pub fn place(node: &Node) -> usize {
     match node {
         Node::Append(inputs) => inputs.as_ptr() as usize,
@@ -44,7 +44,7 @@ pub fn shown(plan: &Plan, cx: &mut ExecContext<'_>) -> Result<(Box<Plan>, Remove
     Ok((plan, removed))
 }
 
-/// What was measured of a plan, for its copy in which the partitions stand.
+/// Copies the measurements of a plan to its copy in which the partitions stand.
 pub fn measured(from: &Plan, to: &Plan, state: &ExecState) -> Vec<Measure> {
     let mut out = Vec::new();
     carry(from, to, state, &mut out);
@@ -82,7 +82,7 @@ fn address(plan: &Plan) -> usize {
     std::ptr::from_ref(plan) as usize
 }
 
-/// What was measured of a node becomes another one's, too.
+/// Gives the measurements of a node to another one, too.
 fn add(from: usize, to: &Plan, state: &ExecState, out: &mut Vec<Measure>) {
     let Some(found) = state.measure.iter().flatten().rev().find(|m| m.node == from) else { return };
     let node = address(to);

@@ -1,4 +1,4 @@
-//! What VERBOSE adds: the columns that nodes give, schemas of tables, and the table's name before columns in the
+//! VERBOSE in EXPLAIN: the columns that nodes give, schemas of tables, and the table's name before columns in the
 //! conditions of scans.
 
 use std::cell::RefCell;
@@ -11,7 +11,7 @@ use sql::plan::{Modify, Node, Scan, ScanColumn};
 use super::node::{Describe, Detail, Shown, name_of_scan, own_column};
 use crate::session::quote_identifier;
 
-/// What VERBOSE needs.
+/// Names that VERBOSE prints with.
 pub struct Verbose {
     catalog: std::sync::Arc<Snapshot>,
     /// `t.`, before the columns of the scan that is described.

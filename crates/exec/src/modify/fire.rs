@@ -28,7 +28,7 @@ pub fn fire_immediate(cx: &mut ExecContext<'_>) -> Result<()> {
 }
 
 fn fire(cx: &mut ExecContext<'_>, commit: bool) -> Result<()> {
-    // What triggers do may have to wait in its turn.
+    // Statements of triggers may have to wait in their turn.
     loop {
         let view = cx.catalog_tx.view();
         // A constraint's own words are those of when it is looked at: ALTER CONSTRAINT may have come since.

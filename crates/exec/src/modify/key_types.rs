@@ -103,7 +103,7 @@ impl Pair {
                 if self.referred != oids::NUMERIC || !integers.contains(&self.referring) {
                     return Ok(Back::Several);
                 }
-                // What is too large for the narrower type is no row's value.
+                // A value too large for the narrower type is no row's.
                 let types = (self.referred, self.referring);
                 let near = convert::convert(value, types, CastContext::Assignment, cx);
                 let Ok(Some(near)) = near else { return Ok(Back::None) };
@@ -218,7 +218,7 @@ impl KeyTypes {
         Ok(key.is_some_and(|key| key.iter().zip(referred).all(|(a, b)| same_value(a, b))))
     }
 
-    /// What ON UPDATE CASCADE writes into the referring columns.
+    /// The values that ON UPDATE CASCADE writes into the referring columns.
     ///
     /// # Errors
     /// `42804` where there is no cast on assignment, and those of casts and lengths.

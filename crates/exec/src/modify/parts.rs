@@ -322,7 +322,7 @@ impl Parts {
     }
 }
 
-/// What a statement on a partitioned table does in one of its partitions.
+/// A statement's work on one partition of a partitioned table.
 ///
 /// # Errors
 /// Those of reading the partition's rules.

@@ -51,7 +51,7 @@ pub struct Gather {
     /// The leader's own operators are at their end.
     led: bool,
     ended: bool,
-    /// What helpers were at when the last round ended.
+    /// The positions of helpers when the last round ended.
     parts: Vec<Part>,
     /// How many of them are done.
     done: usize,
@@ -154,7 +154,7 @@ impl Gather {
         if self.member.is_alone() {
             self.ended = true;
         } else {
-            // What comes at the very end.
+            // The columns at the very end.
             self.member.go_on_alone();
             self.led = false;
         }
@@ -193,7 +193,7 @@ impl Gather {
         self.led = led;
         self.parts = before.into_inner();
         for (part, ended) in after.into_inner() {
-            // Who was refused pieces may have more to do.
+            // A member that was refused pieces may have more to do.
             match ended && !part.was_refused() {
                 true => {
                     part.end(self.done, run);

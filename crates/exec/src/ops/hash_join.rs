@@ -60,7 +60,7 @@ pub struct Built {
     matched: Vec<AtomicBool>,
     /// How many of them had none yet.
     lonely: AtomicUsize,
-    /// What the left side can be told of the keys, where rows without a partner are of no use.
+    /// A filter by the keys for the left side, where rows without a partner are of no use.
     filter: Option<Arc<KeyFilter>>,
     /// Bytes, about.
     held: usize,

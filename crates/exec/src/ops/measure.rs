@@ -10,7 +10,7 @@ use sql::Plan;
 
 use crate::run::Run;
 
-/// What EXPLAIN ANALYZE measures of a node.
+/// Measurements of a node for EXPLAIN ANALYZE.
 #[derive(Clone, Debug, Default)]
 pub struct Measure {
     /// Address of the plan node.
@@ -25,9 +25,9 @@ pub struct Measure {
     pub total: f64,
     /// Waits of the node and those below it, if they are wanted.
     pub waits: Vec<Metered>,
-    /// What the node and those below it have used, if that is wanted.
+    /// Resources used by the node and those below it, if they are wanted.
     pub used: Usage,
-    /// What the node itself counted, under EXPLAIN's names.
+    /// Counts of the node itself, under EXPLAIN's names.
     pub counts: Vec<(&'static str, u64)>,
     /// The helpers' parts of it.
     pub workers: Vec<OfWorker>,

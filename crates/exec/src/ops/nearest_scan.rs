@@ -99,7 +99,7 @@ impl NearestScan {
                 rows::append(batch, &row)?;
                 continue;
             };
-            // What is not farther than anything to come may go.
+            // A row not farther than anything to come may go.
             let nearer = |w: &Waiting| by_distance(&w.distances, &near.distances).is_le();
             while self.waiting.peek().is_some_and(nearer) {
                 if let Some(Waiting { row, .. }) = self.waiting.pop() {

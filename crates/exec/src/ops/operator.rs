@@ -1,7 +1,7 @@
-//! What an operator is: the state of one plan node while it runs.
+//! Operators: the state of one plan node while it runs.
 //!
 //! An operator gets its node with every call, hands batches up, and forgets everything when it is told to begin again.
-//! What makes operators of plan nodes is [`super::build`]; code that runs operators knows the trait alone.
+//! [`super::build`] makes operators of plan nodes; code that runs operators knows the trait alone.
 
 use std::sync::Arc;
 

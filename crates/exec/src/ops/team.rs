@@ -25,7 +25,7 @@ const UNKNOWN: u32 = u32::MAX;
 /// See the module's documentation.
 #[derive(Default)]
 pub struct Team {
-    /// What the threads' operators of one node share, by its address.
+    /// State that the threads' operators of one node share, by its address.
     nodes: SpinLock<Vec<(usize, Arc<dyn Any + Send + Sync>)>>,
     /// No pieces are taken any more: the statement fails.
     closed: AtomicBool,
@@ -88,7 +88,7 @@ impl Member {
         Pieces { pages: self.shared(at), member: self.clone() }
     }
 
-    /// What the operators of a node share, by its address in the plan: one type for each.
+    /// State that the operators of a node share, by its address in the plan: one type for each.
     pub fn shared<T: Default + Send + Sync + 'static>(&self, at: usize) -> Arc<T> {
         let find = |nodes: &[(usize, Arc<dyn Any + Send + Sync>)]| {
             let of_node = nodes.iter().filter(|(place, _)| *place == at);

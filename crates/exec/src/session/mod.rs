@@ -186,7 +186,7 @@ fn current_snapshot(cx: &ExecContext<'_>) -> Result<String> {
     Ok(types::io::snapshot::XidSnapshot { xmin, xmax, running }.text())
 }
 
-/// What became of a transaction.
+/// The fate of a transaction.
 fn xact_status(xid: u64, cx: &ExecContext<'_>) -> Result<Datum> {
     let manager = cx.tx.manager();
     if xid >= manager.next_xid().0 {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use catalog::Sequence;
 
-/// What a session knows of sequences: values that it took ahead (CACHE), and its last ones. One word
+/// A session's knowledge of sequences: values that it took ahead (CACHE), and its last ones. One word
 /// for a session that uses none.
 #[derive(Default)]
 pub struct SessionSequences(pub(super) Option<Box<Known>>);
@@ -16,11 +16,11 @@ pub(super) struct Known {
     pub(super) latest: Option<u32>,
 }
 
-/// What the session had of one sequence.
+/// The session's values of one sequence.
 pub(super) struct Last {
     /// The file that the values are of: ALTER SEQUENCE makes a new one.
     pub(super) rel: u32,
-    /// What currval() gives; None after a setval that is not called yet.
+    /// The result of currval(); None after a setval that is not called yet.
     pub(super) value: Option<i64>,
     /// Values after this one that are the session's.
     pub(super) next: i64,

@@ -122,7 +122,7 @@ impl HashJoin {
         self.team.as_ref().is_some_and(|place| !place.member.is_alone())
     }
 
-    /// What the leader does before there are helpers: makes a table that only it can make.
+    /// The leader's part before there are helpers: it makes a table that only it can make.
     pub(super) fn prepare_table(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         let Node::HashJoin { left, right, .. } = &plan.node else { return Err(wrong_node()) };
         let Some(Place { table, builds, .. }) = &self.team else { return Ok(()) };
