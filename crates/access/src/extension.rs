@@ -20,13 +20,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use base::settings::{live_enum, setting};
-use base::{RelId, Result};
+use base::{Fork, RelId, Result};
 use storage::Storage;
 
 use crate::registry;
 
 /// Most pages that one extension adds.
 pub(crate) const EXTEND_MAX: u32 = 512;
+/// Fewest and most pages that the build of an index adds at a time.
+const BUILD_PAGES: std::ops::RangeInclusive<u32> = 4..=128;
 /// Extensions are counted by the power of two of their pages: 1, 2, 3-4, 5-8, ... 257-512.
 pub const SIZES: usize = 10;
 
@@ -151,6 +153,27 @@ pub fn extension_counters(storage: &Arc<Storage>) -> Vec<(RelId, ExtensionCounte
     });
     rows.sort_by_key(|(rel, _)| *rel);
     rows
+}
+
+/// The next block for the build of an index, of which nobody else knows yet; `spare` are those that the file has
+/// already.
+///
+/// # Errors
+/// Those of extending the file.
+pub(crate) fn next_of_build(
+    storage: &Storage,
+    rel: RelId,
+    spare: &mut std::ops::Range<u32>,
+) -> Result<u32> {
+    if spare.start == spare.end {
+        let blocks = storage.block_count(rel, Fork::Main)?;
+        let count = blocks.clamp(*BUILD_PAGES.start(), *BUILD_PAGES.end());
+        let first = storage.extend(rel, Fork::Main, count)?;
+        *spare = first..first + count;
+    }
+    let block = spare.start;
+    spare.start += 1;
+    Ok(block)
 }
 
 #[cfg(test)]

@@ -12,13 +12,12 @@ use super::BTree;
 use super::insert::check_key;
 use super::node::{self, Body, CAPACITY, Entry, LOWEST, MAX_KEY, Node, Tid};
 use super::search::MAX_LEVELS;
+use crate::extension::next_of_build;
 
 /// Leaves are filled up to here.
 const LEAF_FILL: usize = CAPACITY * 9 / 10;
 /// Inner pages are filled up to here: any upper bound still fits.
 const INNER_FILL: usize = CAPACITY - node::entry_size(MAX_KEY, true);
-/// Most pages added to the file at a time.
-const CHUNK: u32 = 128;
 
 /// A level's page in the making.
 struct Level {
@@ -107,16 +106,7 @@ impl BTree {
 
 impl Builder {
     fn allocate(&mut self) -> Result<u32> {
-        if self.spare.is_empty() {
-            let storage = &self.tree.storage;
-            let blocks = storage.block_count(self.tree.rel, Fork::Main)?;
-            let count = blocks.clamp(4, CHUNK);
-            let first = storage.extend(self.tree.rel, Fork::Main, count)?;
-            self.spare = first..first + count;
-        }
-        let block = self.spare.start;
-        self.spare.start += 1;
-        Ok(block)
+        next_of_build(&self.tree.storage, self.tree.rel, &mut self.spare)
     }
 
     fn open_level(&mut self, level: usize) -> Result<()> {

@@ -4,7 +4,8 @@
 use base::{Fork, PageId, Result};
 
 use super::page::{self, CAPACITY, Cell, Head, Target};
-use super::{CHUNK, GistIndex, ROOT};
+use super::{GistIndex, ROOT};
+use crate::extension::next_of_build;
 use crate::index::NextEntry;
 
 /// Bytes of a page that a build fills.
@@ -59,15 +60,7 @@ impl GistIndex {
 
 impl Builder<'_> {
     fn allocate(&mut self) -> Result<u32> {
-        if self.spare.is_empty() {
-            let (storage, rel) = (&self.index.storage, self.index.rel);
-            let count = storage.block_count(rel, Fork::Main)?.clamp(4, CHUNK);
-            let first = storage.extend(rel, Fork::Main, count)?;
-            self.spare = first..first + count;
-        }
-        let block = self.spare.start;
-        self.spare.start += 1;
-        Ok(block)
+        next_of_build(&self.index.storage, self.index.rel, &mut self.spare)
     }
 
     fn pack(&mut self, next: &mut NextEntry<'_>) -> Result<()> {

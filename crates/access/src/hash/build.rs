@@ -5,12 +5,13 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use base::{Fork, PageId, Result};
 
+use super::HashIndex;
 use super::insert::FILL;
 use super::page::{
     self, CAPACITY, DIRECTORIES_MAX, Entry, Head, KIND_BUCKET, KIND_OVERFLOW, Meta, PER_DIRECTORY,
     Shape,
 };
-use super::{CHUNK, HashIndex};
+use crate::extension::next_of_build;
 use crate::index::NextEntry;
 
 struct Builder {
@@ -39,15 +40,7 @@ pub(super) fn build(index: HashIndex, rows: u64, next: &mut NextEntry<'_>) -> Re
 
 impl Builder {
     fn allocate(&mut self) -> Result<u32> {
-        if self.spare.is_empty() {
-            let (storage, rel) = (&self.index.storage, self.index.rel);
-            let count = storage.block_count(rel, Fork::Main)?.clamp(4, CHUNK);
-            let first = storage.extend(rel, Fork::Main, count)?;
-            self.spare = first..first + count;
-        }
-        let block = self.spare.start;
-        self.spare.start += 1;
-        Ok(block)
+        next_of_build(&self.index.storage, self.index.rel, &mut self.spare)
     }
 
     fn fill(&mut self, next: &mut NextEntry<'_>) -> Result<()> {
