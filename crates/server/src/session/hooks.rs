@@ -153,7 +153,7 @@ impl Hooks<'_> {
         exec::security::check_setting(acting, name)?;
         self.settings.check_for(self.is_superuser(acting.role), name, value.as_deref())?;
         let serial = self.next_serial();
-        self.changes.push(Change { name: name.to_owned(), value, local, serial });
+        self.changes.push(Change { name: name.to_owned(), value, local, serial, committed: false });
         let name = name.to_owned();
         self.current_setting(&name, true)
     }
@@ -455,6 +455,7 @@ impl SessionHooks for Hooks<'_> {
             value: Some(value.clone()),
             local: true,
             serial,
+            committed: false,
         };
         self.changes.extend(settings.iter().map(change));
         let format = FormatContext { now: format.now, ..super::checks::format_context(&values) };
@@ -538,12 +539,14 @@ impl SessionHooks for Hooks<'_> {
             true => {
                 self.portals.commit();
                 self.changes.retain(|c| !c.local);
+                self.changes.iter_mut().for_each(|c| c.committed = true);
                 self.renumber_last();
                 self.commit(tx, catalog_tx)
             }
             false => {
                 self.portals.end_transaction();
-                self.changes.clear();
+                self.changes.retain(|c| c.committed);
+                self.renumber_last();
                 self.roll_back(tx, catalog_tx);
                 Ok(())
             }

@@ -156,6 +156,8 @@ pub struct Change {
     pub local: bool,
     /// Its number among the statement's changes, from 1.
     pub serial: u64,
+    /// A transaction that the statement committed made it, so no rollback takes it back.
+    pub committed: bool,
 }
 
 impl SessionSettings {
