@@ -400,3 +400,26 @@ fn the_checker_computes_what_an_index_computes() {
     let found = support::text_of(&found.expect("the binary was built"));
     assert!(found.contains("table items: index") && found.contains("is not its row's"), "{found}");
 }
+
+/// SHARE locks let several transactions make indexes of one table; each has to see those of the others.
+#[test]
+fn indexes_of_one_table_are_made_at_the_same_time() {
+    let dir = TempDir::new("index-together");
+    let server = Server::start(&dir.path().join("data"), &["workers=2"]);
+    let mut one = Client::connect(server.port).expect("the server takes connections");
+    let mut other = Client::connect(server.port).expect("the server takes connections");
+    let mut watcher = Client::connect(server.port).expect("the server takes connections");
+    ok(&mut one, "CREATE TABLE items (id int, value int)");
+    ok(&mut one, "BEGIN; CREATE INDEX ON items (id)");
+    std::thread::scope(|scope| {
+        let made = scope.spawn(|| ok(&mut other, "CREATE INDEX ON items (value)"));
+        while watcher.one("SELECT count(*) FROM pg_locks WHERE NOT granted") != "1" {
+            std::thread::yield_now();
+        }
+        ok(&mut one, "COMMIT");
+        made.join().expect("the second index is made");
+    });
+    let listed = "SELECT count(*) FROM pg_index WHERE indrelid = 'items'::regclass";
+    assert_eq!(watcher.one(listed), "2");
+    assert!(server.stop());
+}

@@ -516,6 +516,19 @@ impl CatalogTx {
         self.write(tx, key, object)
     }
 
+    /// Holds an object against changes of other transactions until this one ends. The view from then on has it as
+    /// those left it that changed it first, so it can be read, changed and put where locks let several do that.
+    ///
+    /// # Errors
+    /// Deadlocks, timeouts, interrupts.
+    pub fn hold(&mut self, tx: &Transaction, id: Id) -> Result<()> {
+        if temp::is_temporary(id) {
+            return Ok(());
+        }
+        let shared = self.view().is_shared(id);
+        self.lock(tx, (if shared { SHARED } else { self.database.oid() }, id)).map(|_| ())
+    }
+
     /// Puts an object into a database that is being made. It may name files of this transaction's.
     ///
     /// # Errors

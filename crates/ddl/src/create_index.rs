@@ -59,8 +59,9 @@ pub fn make_empty(cx: &mut ExecContext<'_>, table: &Table, mut index: Index) -> 
     Ok(oid)
 }
 
-/// Notes an index with its table.
+/// Notes an index with its table, to which others may add theirs at the same time.
 fn add_to_table(cx: &mut ExecContext<'_>, index: Index) -> Result<()> {
+    cx.catalog_tx.hold(cx.tx, index.table)?;
     let mut table = refresh(cx, index.table)?;
     table.indexes.push(index.oid);
     cx.catalog_tx.put(cx.tx, Object::Index(index))?;
