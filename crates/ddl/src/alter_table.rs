@@ -513,6 +513,13 @@ fn set_type(
         return Err(missing_column(&table, name));
     };
     super::partition::check_no_key(&table, name, "alter")?;
+    if using.is_some() && column.generated {
+        return Err(err!(
+            INVALID_COLUMN_DEFINITION,
+            "cannot specify USING when altering type of generated column"
+        )
+        .detail(format!("Column \"{name}\" is a generated column.")));
+    }
     for other in table.columns.iter().filter(|c| c.generated && !c.dropped && c.name != name) {
         let uses = other.default.as_deref().is_some_and(|sql| mentions(sql, name));
         if uses {

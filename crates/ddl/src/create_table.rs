@@ -110,6 +110,9 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
         let merged = detail.iter().fold(merged, |e, detail| e.detail(*detail));
         cx.hooks.notice("NOTICE", merged);
     }
+    if let Some(failure) = &inherits.failure {
+        return Err(failure.clone());
+    }
     check_columns(columns)?;
     let made = columns.iter().map(column).collect();
     let how = (options.as_slice(), *persistence, *if_not_exists);

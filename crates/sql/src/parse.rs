@@ -147,6 +147,21 @@ fn syntax_error(text: &str, error: pg_query::Error) -> Error {
     err!(SYNTAX_ERROR, "{message}").at(position)
 }
 
+/// Where BY DEFAULT stands before an expression in brackets.
+fn by_default(text: &str) -> Option<usize> {
+    let lower = text.to_ascii_lowercase();
+    let is_it = |at: usize| {
+        let mut words = lower[at..].split_ascii_whitespace();
+        words.next() == Some("by")
+            && words.next() == Some("default")
+            && words.next().is_some_and(|w| {
+                w.starts_with("as(")
+                    || (w == "as" && words.next().is_some_and(|w| w.starts_with('(')))
+            })
+    };
+    lower.match_indices("by").map(|(at, _)| at).find(|at| is_it(*at))
+}
+
 /// Whether the library says that something is nested too deeply for it.
 fn is_too_deep(message: &str) -> bool {
     ["memory exhausted", "depth limit", "nested too deeply"].iter().any(|m| message.contains(m))
@@ -160,6 +175,9 @@ pub(crate) fn too_complex() -> Error {
 
 /// Position (characters from 1) of the token that the message names; 0 if it can't be told.
 fn locate(text: &str, message: &str) -> u32 {
+    if message.starts_with("for a generated column, GENERATED ALWAYS") {
+        return by_default(text).map_or(0, |at| char_position(text, at));
+    }
     if message.ends_with("at end of input") {
         return char_position(text, text.len());
     }

@@ -104,6 +104,8 @@ pub struct Inherits {
     pub parents: Vec<u32>,
     /// What was merged: messages, some with a detail.
     pub notices: Vec<(String, Option<&'static str>)>,
+    /// The error that the statement ends with after them.
+    pub failure: Option<base::Error>,
 }
 
 /// The sequence that comes with a column.

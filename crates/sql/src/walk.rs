@@ -162,6 +162,10 @@ pub fn columns_of(e: &Expr, out: &mut Vec<Col>) {
 /// the session.
 pub fn is_changeable(e: &Expr) -> bool {
     any(e, &|x| match x {
+        // These two are a cast to text and `||`.
+        Expr::Call { function, args, .. } if matches!(function.oid.0, 2003 | 2004) => {
+            args.iter().any(|arg| !types::io::writes_immutably(arg.ty()))
+        }
         Expr::Call { function, .. } => function.volatility != Volatility::Immutable,
         Expr::SessionValue(..) => true,
         Expr::InOutCast { arg, ty, .. } => {

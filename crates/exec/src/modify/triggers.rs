@@ -90,6 +90,18 @@ pub fn is_replica(cx: &ExecContext<'_>) -> bool {
     cx.settings.str(base::settings::setting::SESSION_REPLICATION_ROLE) == "replica"
 }
 
+/// The columns that a statement sets, with those that are computed of them.
+fn with_generated(mut set: Vec<u16>, rules: &RowRules) -> Vec<u16> {
+    for (number, expr) in &rules.generated {
+        let mut used = Vec::new();
+        sql::walk::columns_of(expr, &mut used);
+        if used.iter().any(|col| set.contains(&(col + 1))) {
+            set.push(*number);
+        }
+    }
+    set
+}
+
 impl Triggers {
     /// Those that fire in this session; None without any. `conditions`: WHEN by trigger
     /// ([`RowRules::conditions`]). `set`: columns that the statement sets; None: any.
@@ -103,6 +115,7 @@ impl Triggers {
             return None;
         }
         let replica = is_replica(cx);
+        let set = set.map(|set| with_generated(set, rules));
         let ready = |trigger: &Trigger| Ready {
             trigger: trigger.clone(),
             condition: rules.conditions.iter().find(|c| c.0 == trigger.oid).map(|c| c.1.clone()),
@@ -226,6 +239,10 @@ impl Triggers {
                     if let Some(new) = &mut new {
                         self.fit(&mut row)?;
                         new.clone_from_slice(&row);
+                        // What is computed of the row is computed when all triggers are through with it.
+                        for (n, _) in self.table.live_columns().filter(|(_, c)| c.generated) {
+                            new[usize::from(n) - 1] = Datum::Null;
+                        }
                     }
                 }
             }

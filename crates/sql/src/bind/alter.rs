@@ -24,10 +24,11 @@ impl Binder<'_> {
         }
         let table = self.name_of_range(&stmt.relation)?;
         let mut steps = Vec::with_capacity(stmt.cmds.len());
-        for node in &stmt.cmds {
+        for (number, node) in stmt.cmds.iter().enumerate() {
             let Some(NodeEnum::AlterTableCmd(cmd)) = &node.node else { continue };
             self.check_new_check(&table, cmd, &stmt.cmds)?;
-            self.alter_step(&table, cmd, &mut steps)?;
+            let before = &stmt.cmds[..number];
+            self.alter_step(&table, cmd, before, &mut steps)?;
         }
         Ok(Utility::AlterTable { kind, table, if_exists: stmt.missing_ok, steps })
     }
@@ -56,7 +57,17 @@ impl Binder<'_> {
             return Ok(());
         }
         let mut whole = (*found).clone();
-        for node in all {
+        self.add_new_columns(&mut whole, all)?;
+        let rel = self.table_rel(std::sync::Arc::new(whole), &table.name)?;
+        for check in checks {
+            self.check_expr(&rel, check)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the columns that commands of an ALTER TABLE add.
+    fn add_new_columns(&mut self, whole: &mut catalog::Table, commands: &[pb::Node]) -> Result<()> {
+        for node in commands {
             let Some(NodeEnum::AlterTableCmd(other)) = &node.node else { continue };
             let Some(NodeEnum::ColumnDef(def)) = inner(&other.def) else { continue };
             if other.subtype != pb::AlterTableType::AtAddColumn as i32
@@ -69,11 +80,9 @@ impl Binder<'_> {
                 Some(ty) => (ty, -1),
                 None => self.type_name(ty)?,
             };
-            whole.columns.push(catalog::Column::new(&def.colname, ty.0, typmod));
-        }
-        let rel = self.table_rel(std::sync::Arc::new(whole), &table.name)?;
-        for check in checks {
-            self.check_expr(&rel, check)?;
+            let column = catalog::Column::new(&def.colname, ty.0, typmod);
+            let generated = super::define::generation_of(def).is_some();
+            whole.columns.push(catalog::Column { generated, ..column });
         }
         Ok(())
     }
@@ -82,6 +91,7 @@ impl Binder<'_> {
         &mut self,
         table: &Name,
         cmd: &pb::AlterTableCmd,
+        before: &[pb::Node],
         steps: &mut Vec<AlterTable>,
     ) -> Result<()> {
         use pb::AlterTableType as T;
@@ -94,7 +104,8 @@ impl Binder<'_> {
                 };
                 let (mut column, constraints) = self.column_def(def, &table.name)?;
                 if column.generated {
-                    self.added_generated(table, def, &mut column)?;
+                    self.added_generated(table, def, before, &mut column)
+                        .map_err(base::Error::without_position)?;
                 }
                 AlterTable::AddColumn { column, constraints, if_not_exists: cmd.missing_ok }
             }
@@ -280,12 +291,14 @@ impl Binder<'_> {
         &mut self,
         table: &Name,
         def: &pb::ColumnDef,
+        before: &[pb::Node],
         column: &mut crate::utility::ColumnDef,
     ) -> Result<()> {
         let Some(node) = super::define::generation_of(def) else { return Ok(()) };
         let found = self.find_relation(table.schema.as_deref(), &table.name);
         let Some(catalog::snapshot::Relation::Table(found)) = found else { return Ok(()) };
         let mut whole = (*found).clone();
+        self.add_new_columns(&mut whole, before)?;
         let own = catalog::Column::new(&column.name, column.ty.0, column.typmod);
         whole.columns.push(catalog::Column { generated: true, ..own });
         let number = whole.columns.len() as u16;

@@ -145,7 +145,18 @@ impl Binder<'_> {
     ) -> Result<crate::expr::Expr> {
         let mut scope = super::Scope::new(None);
         scope.items.push(self.item_of(target));
-        self.holding(|b| b.condition(&scope, node, super::scope::Place::CopyWhere))
+        let filter = self.holding(|b| b.condition(&scope, node, super::scope::Place::CopyWhere))?;
+        for number in super::define::table_columns(target, &filter) {
+            let column = &target.table.columns[usize::from(number) - 1];
+            if column.generated {
+                return Err(err!(
+                    INVALID_COLUMN_REFERENCE,
+                    "generated columns are not supported in COPY FROM WHERE conditions"
+                )
+                .detail(format!("Column \"{}\" is a generated column.", column.name)));
+            }
+        }
+        Ok(filter)
     }
 
     fn copy_of_view(&self, table: &Table, from: bool) -> Error {

@@ -64,6 +64,17 @@ impl Binder<'_> {
         }
         let is_partition = partition.bound.is_some();
         let mut inherited = self.inherited(&stmt.inh_relations, persistence, is_partition)?;
+        if let Some(failure) = inherited.failure.take() {
+            return Ok(self.failed_table(name, persistence, inherited, failure));
+        }
+        let generates = |node: &pb::Node| match &node.node {
+            Some(NodeEnum::ColumnDef(def)) => generation_of(def).is_some(),
+            _ => false,
+        };
+        if (is_partition || of_type.is_some()) && stmt.table_elts.iter().any(generates) {
+            let what = if is_partition { "partitions" } else { "typed tables" };
+            base::bail!(FEATURE_NOT_SUPPORTED, "generated columns are not supported on {what}");
+        }
         let typed = match (is_partition, of_type) {
             (true, _) => Some(self.partition_elements(&stmt.table_elts, &inherited.columns)?),
             (false, Some(ty)) => Some(self.typed_elements(&stmt.table_elts, ty)?),
@@ -113,7 +124,10 @@ impl Binder<'_> {
             }
         }
         if !inherited.parents.is_empty() {
-            self.merge_own(&name.name, &mut inherited, &mut columns, &mut constraints)?;
+            let merged = self.merge_own(&name.name, &mut inherited, &mut columns, &mut constraints);
+            if let Err(failure) = merged {
+                return Ok(self.failed_table(name, persistence, inherited, failure));
+            }
         }
         self.generated_columns(&name.name, elements, &mut columns)?;
         self.check_constraints(&name, &columns, &constraints)?;
@@ -152,7 +166,11 @@ impl Binder<'_> {
             indexes,
             options: self.options(&stmt.options)?,
             persistence,
-            inherits: Inherits { parents: inherited.parents, notices: inherited.notices },
+            inherits: Inherits {
+                parents: inherited.parents,
+                notices: inherited.notices,
+                failure: None,
+            },
         })
     }
 
@@ -247,9 +265,12 @@ impl Binder<'_> {
             let Some(NodeEnum::ColumnDef(def)) = &node.node else { continue };
             let Some(node) = generation_of(def) else { continue };
             let Some(at) = columns.iter().position(|c| c.name == def.colname) else { continue };
+            self.new_table = Some(table.to_owned());
             let expr = self.generated_expr(&rel, node, at as u16 + 1)?;
             columns[at].default_uses =
                 self.objects_of(&expr, |b| b.generated_expr(&rel, node, at as u16 + 1))?;
+            self.new_table = None;
+            columns[at].default_uses.retain(|id| *id != 0);
             columns[at].default = Some(self.stored_text(node)?);
         }
         Ok(())
@@ -266,6 +287,14 @@ impl Binder<'_> {
         let mut scope = super::Scope::new(None);
         scope.items.push(self.item_of(rel));
         scope.place.set(super::scope::Place::Generated);
+        if let Some(location) = whole_row(node, rel) {
+            return Err(err!(
+                INVALID_OBJECT_DEFINITION,
+                "cannot use whole-row variable in column generation expression"
+            )
+            .detail("This would cause the generated column to depend on its own value.")
+            .at(self.at(location)));
+        }
         let expr = self.holding(|b| b.expr(&scope, node))?;
         let position = self.at(ast::location(node));
         let (ty, from) = (base::Oid(column.ty), expr.ty());
@@ -431,6 +460,14 @@ impl Binder<'_> {
                         return Err(self.null_conflict(def, table, c.location));
                     }
                     self.identity_column(&mut column, c, table)?
+                }
+                Ok(pb::ConstrType::ConstrGenerated) if column.generated => {
+                    return Err(err!(
+                        SYNTAX_ERROR,
+                        "multiple generation clauses specified for column \"{}\" of table \"{table}\"",
+                        def.colname
+                    )
+                    .at(self.at(c.location)));
                 }
                 Ok(pb::ConstrType::ConstrGenerated) => column.generated = true,
                 // DEFERRABLE and kin belong to the constraint before them.
@@ -1043,6 +1080,20 @@ fn column_names(node: &NodeEnum, out: &mut Vec<String>) {
             out.push(name.to_owned());
         }
     }
+}
+
+/// Where an expression names a table's whole row.
+pub(crate) fn whole_row(node: &NodeEnum, rel: &crate::logical::TableRel) -> Option<i32> {
+    node.nodes().into_iter().find_map(|(inner, ..)| {
+        let pg_query::NodeRef::ColumnRef(c) = inner else { return None };
+        let all = matches!(c.fields.last()?.node, Some(NodeEnum::AStar(_)));
+        let name = ast::string(&c.fields[0]);
+        let whole = match c.fields.len() {
+            1 => !all && name == rel.alias && rel.table.column(name).is_none(),
+            _ => all && name == rel.alias,
+        };
+        whole.then_some(c.location)
+    })
 }
 
 /// The expression of a generated column.

@@ -23,6 +23,8 @@ pub(crate) struct Inherited {
     constraints: Vec<ConstraintDef>,
     /// See [`crate::utility::Inherits`].
     pub notices: Vec<(String, Option<&'static str>)>,
+    /// The error that follows the notices.
+    pub failure: Option<base::Error>,
     /// Columns for which the parents have different defaults.
     conflicts: Vec<String>,
     /// The table is a partition, whose constraints are its parent's where they have a name in common.
@@ -159,7 +161,7 @@ impl Inherited {
         }
         known.only_inherited = false;
         known.not_null |= own.not_null;
-        if own.default.is_some() || own.sequence.is_some() {
+        if own.default.is_some() || own.sequence.is_some() || own.generated {
             known.default = own.default;
             known.default_uses = own.default_uses;
             known.default_volatile = own.default_volatile;
@@ -229,7 +231,10 @@ impl Binder<'_> {
             );
             out.parents.push(table.oid);
             for (_, column) in table.live_columns() {
-                out.add_column(column)?;
+                if let Err(failure) = out.add_column(column) {
+                    out.failure = Some(failure);
+                    return Ok(out);
+                }
             }
             for constraint in table.constraints.iter().filter(|c| c.is_inheritable()) {
                 if let ConstraintKind::Check(sql) = &constraint.kind {
@@ -289,6 +294,32 @@ impl Binder<'_> {
             return Err(base::Error::unsupported("a temporary table with a permanent parent"));
         }
         Ok(())
+    }
+
+    /// A CREATE TABLE that ends with an error after the notices of its merged columns.
+    pub(crate) fn failed_table(
+        &self,
+        name: crate::utility::Name,
+        persistence: Persistence,
+        inherited: Inherited,
+        failure: base::Error,
+    ) -> crate::utility::Utility {
+        crate::utility::Utility::CreateTable {
+            of_type: 0,
+            partition: crate::partition::PartitionClause::default(),
+            name,
+            columns: Vec::new(),
+            constraints: Vec::new(),
+            if_not_exists: false,
+            indexes: Vec::new(),
+            options: Vec::new(),
+            persistence,
+            inherits: crate::utility::Inherits {
+                parents: inherited.parents,
+                notices: inherited.notices,
+                failure: Some(failure),
+            },
+        }
     }
 
     /// Puts the parents' columns and constraints before the statement's own.

@@ -167,6 +167,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) collating: bool,
     /// Collations of the subquery's columns, in the test that is being bound.
     pub(crate) slot_collations: Vec<u32>,
+    /// The table that the statement makes, which `regclass` literals may name.
+    pub(crate) new_table: Option<String>,
     /// What a definition has to say.
     pub(crate) notices: Vec<String>,
     /// The function that is looked for is a procedure of CALL.
@@ -229,6 +231,7 @@ impl<'a> Binder<'a> {
             calling: false,
             collating: false,
             slot_collations: Vec::new(),
+            new_table: None,
             notices: Vec::new(),
             in_call: false,
             variables: None,

@@ -25,6 +25,10 @@ impl Binder<'_> {
     /// The type's "does not exist".
     pub(crate) fn object_literal(&self, text: &str, ty: Oid) -> Result<Expr> {
         let (catalog, path) = (self.cx.catalog, self.cx.search_path);
+        // The table has no oid yet; its column keeps the literal's text.
+        if ty == types::oids::REGCLASS && self.new_table.as_deref() == Some(text) {
+            return Ok(Expr::Const(Datum::Oid(0), ty));
+        }
         let id = Names { catalog, path, database: None }.expect(ty, text)?;
         Ok(Expr::Const(Datum::Oid(id), ty))
     }

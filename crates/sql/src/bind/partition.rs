@@ -52,11 +52,18 @@ impl Binder<'_> {
                 None => self.partition_column(&rel, &elem.name, elem.location)?,
                 Some(NodeEnum::ColumnRef(column)) if column.fields.len() == 1 => {
                     let name = ast::string(&column.fields[0]).to_owned();
-                    self.partition_column(&rel, &name, column.location)?
+                    match super::define::whole_row(&NodeEnum::ColumnRef(column.clone()), &rel) {
+                        Some(_) => self.no_generated_key(&rel, elem.location)?,
+                        None => {}
+                    }
+                    self.partition_column(&rel, &name, elem.location)?
                 }
                 Some(node) => {
                     let number = out.keys.len() + 1;
-                    self.partition_expression(&rel, node, number, &mut out.uses)?
+                    if super::define::whole_row(node, &rel).is_some() {
+                        self.no_generated_key(&rel, elem.location)?;
+                    }
+                    self.partition_expression(&rel, (node, elem.location), number, &mut out.uses)?
                 }
             };
             let key = self.partition_order(key, elem, strategy)?;
@@ -100,10 +107,18 @@ impl Binder<'_> {
         Ok(PartitionKey { column, ty, typmod, collation, ..PartitionKey::default() })
     }
 
+    /// `42P17` where a key is the whole row of a table with generated columns.
+    fn no_generated_key(&self, rel: &crate::logical::TableRel, location: i32) -> Result<()> {
+        let Some(column) = rel.table.columns.iter().find(|c| c.generated) else { return Ok(()) };
+        Err(err!(INVALID_OBJECT_DEFINITION, "cannot use generated column in partition key")
+            .detail(format!("Column \"{}\" is a generated column.", column.name))
+            .at(self.at(location)))
+    }
+
     fn partition_expression(
         &mut self,
         rel: &crate::logical::TableRel,
-        node: &NodeEnum,
+        (node, location): (&NodeEnum, i32),
         number: usize,
         uses: &mut Vec<u32>,
     ) -> Result<PartitionKey> {
@@ -138,7 +153,8 @@ impl Binder<'_> {
                     INVALID_OBJECT_DEFINITION,
                     "cannot use generated column in partition key"
                 )
-                .detail(format!("Column \"{}\" is a generated column.", column.name)));
+                .detail(format!("Column \"{}\" is a generated column.", column.name))
+                .at(self.at(location)));
             }
         }
         uses.extend(self.objects_of(&expr, |b| b.expr(&scope, node))?);

@@ -247,7 +247,10 @@ impl<'a> Binder<'a> {
         self.need_change_through(levels, &target, privilege::INSERT, &columns[..given]);
         let input = self.insert_input(stmt, &target.table, &columns, applied)?;
         self.shown_defaults.clear();
-        let new = self.inserted_item(&input, relation);
+        let mut new = self.inserted_item(&input, relation);
+        if target.table.oid == relation.oid {
+            self.compute_inserted(&mut new, &input, &target)?;
+        }
         Ok(Source { rel: input.rel, items: vec![new], from: Vec::new() })
     }
 
@@ -297,7 +300,7 @@ impl<'a> Binder<'a> {
             }
             rel = Rel::Project { input: Box::new(rel), exprs, set: false };
         }
-        let items = self.changed_items(&target, Some(&set));
+        let items = self.changed_items(&target, Some(&set))?;
         let from = scope.items.into_iter().skip(1).collect();
         Ok(Source { rel, items, from })
     }
@@ -318,13 +321,17 @@ impl<'a> Binder<'a> {
             &stmt.where_clause,
         )?;
         self.need_change_through(&levels, &target, privilege::DELETE, &[]);
-        let items = self.changed_items(&target, None);
+        let items = self.changed_items(&target, None)?;
         let from = scope.items.into_iter().skip(1).collect();
         Ok(Source { rel, items, from })
     }
 
     /// `old` and, of an UPDATE, `new` of a table's row.
-    fn changed_items(&self, target: &TableRel, set: Option<&[(u16, Expr)]>) -> Vec<NsItem> {
+    fn changed_items(
+        &mut self,
+        target: &TableRel,
+        set: Option<&[(u16, Expr)]>,
+    ) -> Result<Vec<NsItem>> {
         let table = &target.table;
         let mut old = row_item("old", table, self.table_columns(target));
         old.table = (table.kind == TableKind::Table).then(|| target.clone());
@@ -335,9 +342,46 @@ impl<'a> Binder<'a> {
                 let old = || self.column(target.col(ScanColumn::Attr(n)));
                 NsColumn { name: c.name.clone(), expr: value.unwrap_or_else(old), of: None }
             };
-            out.push(row_item("new", table, table.live_columns().map(column).collect()));
+            let mut new = row_item("new", table, table.live_columns().map(column).collect());
+            let given =
+                |n: u16| set.iter().find(|(number, _)| *number == n).map(|(_, e)| e.clone());
+            self.compute(&mut new, target, &given)?;
+            out.push(new);
         }
-        out
+        Ok(out)
+    }
+
+    /// Puts the expressions of generated columns into a new row, over the values that `given` tells by column.
+    fn compute(
+        &mut self,
+        new: &mut NsItem,
+        target: &TableRel,
+        given: &dyn Fn(u16) -> Option<Expr>,
+    ) -> Result<()> {
+        if target.table.kind != TableKind::Table {
+            return Ok(());
+        }
+        let value = |col| match target.column(col)? {
+            ScanColumn::Attr(n) => given(n),
+            _ => None,
+        };
+        for (number, expr) in self.generated(target)? {
+            let at = target.table.live_columns().position(|(n, _)| n == number);
+            if let Some(shown) = at.and_then(|at| new.columns.get_mut(at)) {
+                shown.expr = walk::substitute(expr, &value);
+            }
+        }
+        Ok(())
+    }
+
+    fn compute_inserted(
+        &mut self,
+        new: &mut NsItem,
+        input: &Input,
+        target: &TableRel,
+    ) -> Result<()> {
+        let cols: Vec<Expr> = input.cols.iter().map(|col| self.column(*col)).collect();
+        self.compute(new, target, &|n| cols.get(usize::from(n) - 1).cloned())
     }
 
     /// A rule's condition, over the rows that `items` name, in the name of the relation's owner.
@@ -369,7 +413,7 @@ impl<'a> Binder<'a> {
     ) -> Result<Vec<Expr>> {
         let mut out = Vec::new();
         for one in excepted {
-            let mut items = self.changed_items(target, Some(set));
+            let mut items = self.changed_items(target, Some(set))?;
             if one.table.oid != target.table.oid
                 && let Some(shown) = scope.items.first()
             {
@@ -411,7 +455,11 @@ impl<'a> Binder<'a> {
     ) -> Result<()> {
         for one in excepted {
             let item = match through.filter(|_| one.table.oid != target.table.oid) {
-                None => self.inserted_item(input, &target.table),
+                None => {
+                    let mut new = self.inserted_item(input, &target.table);
+                    self.compute_inserted(&mut new, input, target)?;
+                    new
+                }
                 Some(through) => {
                     let moved = |col| match target.column(col)? {
                         ScanColumn::Attr(n) => Some(self.column(input.cols[usize::from(n) - 1])),

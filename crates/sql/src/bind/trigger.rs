@@ -29,7 +29,8 @@ impl Binder<'_> {
             ..Trigger::default()
         };
         if let Some(node) = inner(&stmt.when_clause) {
-            self.bind_when(&stmt.relation, node)?;
+            let before = stmt.row && stmt.timing & i32::from(catalog::trigger_type::BEFORE) != 0;
+            self.bind_when(&stmt.relation, node, before)?;
             trigger.when = Some(deparse_expr(node)?);
         }
         for node in &stmt.transition_rels {
@@ -70,7 +71,12 @@ impl Binder<'_> {
     }
 
     /// What is wrong with WHEN by itself is said with its place in the statement.
-    fn bind_when(&mut self, range: &Option<pb::RangeVar>, node: &NodeEnum) -> Result<()> {
+    fn bind_when(
+        &mut self,
+        range: &Option<pb::RangeVar>,
+        node: &NodeEnum,
+        before: bool,
+    ) -> Result<()> {
         let Some(range) = range else { return Ok(()) };
         let schema = (!range.schemaname.is_empty()).then_some(range.schemaname.as_str());
         let Some(Relation::Table(table)) = self.find_relation(schema, &range.relname) else {
@@ -81,7 +87,28 @@ impl Binder<'_> {
         }
         let old = self.unasked_rel(table.clone(), "old")?;
         let new = self.unasked_rel(table, "new")?;
-        self.trigger_condition(&old, &new, node).map(drop)
+        let condition = self.trigger_condition(&old, &new, node)?;
+        let columns = super::define::table_columns(&new, &condition);
+        let generated = |n: &&u16| new.table.columns[usize::from(**n) - 1].generated;
+        let Some(number) = columns.iter().find(generated).filter(|_| before) else {
+            return Ok(());
+        };
+        let error = err!(
+            INVALID_OBJECT_DEFINITION,
+            "BEFORE trigger's WHEN condition cannot reference NEW generated columns"
+        );
+        Err(match super::define::whole_row(node, &new) {
+            Some(location) => error
+                .detail("A whole-row reference is used and the table contains generated columns.")
+                .at(self.at(location)),
+            None => {
+                let name = &new.table.columns[usize::from(*number) - 1].name;
+                let col = new.col(crate::plan::ScanColumn::Attr(*number));
+                error
+                    .detail(format!("Column \"{name}\" is a generated column."))
+                    .at(self.vars[usize::from(col)].position)
+            }
+        })
     }
 
     /// Binds WHEN over the two rows of a trigger.
