@@ -319,6 +319,17 @@ impl Settings {
     }
 }
 
+/// The word that is meant: those of Booleans stand for `on` and `off` where both are among them.
+fn word_of(words: &'static [&'static str], text: &str) -> Option<&'static str> {
+    let find = |text: &str| words.iter().find(|w| w.eq_ignore_ascii_case(text)).copied();
+    let is_switch = find("on").is_some() && find("off").is_some();
+    find(text).or_else(|| match text.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "1" if is_switch => find("on"),
+        "false" | "no" | "0" if is_switch => find("off"),
+        _ => None,
+    })
+}
+
 /// Reads a setting's value from text, checking type, unit and range.
 ///
 /// # Errors
@@ -333,8 +344,8 @@ pub fn parse(id: SettingId, text: &str) -> Result<Value> {
             err!(INVALID_PARAMETER_VALUE, "parameter \"{}\" requires a Boolean value", def.name)
         }),
         Kind::String => Ok(Value::Str(text.into())),
-        Kind::Enum(words) => match words.iter().find(|w| w.eq_ignore_ascii_case(text.trim())) {
-            Some(word) => Ok(Value::Str((*word).into())),
+        Kind::Enum(words) => match word_of(words, text.trim()) {
+            Some(word) => Ok(Value::Str(word.into())),
             None => Err(invalid().hint(format!("Available values: {}.", words.join(", ")))),
         },
         Kind::Int { min, max } => {

@@ -311,6 +311,7 @@ fn as_said<R>(
         let mut inner = ExecContext { snapshot, nonatomic, ..cx.inner() };
         return body(&mut inner);
     };
+    let set_role = set_role(&known.definition, cx)?;
     let entered = enter(&known.definition, cx)?;
     let settings_version = match entered {
         Some(_) => cx.hooks.settings_version(),
@@ -319,7 +320,8 @@ fn as_said<R>(
     let (values, mark) = entered.unzip();
     let outer = (cx.user, cx.role, cx.search_path);
     let values: Option<&Values> = values.as_deref();
-    let user = acting.role.as_ref().map_or(outer.0, |r| r.1.as_str());
+    let role = set_role.as_ref().or(acting.role.as_ref());
+    let user = role.map_or(outer.0, |r| r.1.as_str());
     let path = acting.path.as_deref().unwrap_or(outer.2);
     let (settings, format) = (cx.settings, cx.format);
     let guard = match acting.role {
@@ -337,7 +339,7 @@ fn as_said<R>(
         format: values.map_or(format, |v| &v.format),
         search_path: path,
         user,
-        role: acting.role.as_ref().map_or(outer.1, |r| r.0),
+        role: role.map_or(outer.1, |r| r.0),
         guard,
         environment,
         ..cx.inner()
@@ -626,6 +628,28 @@ fn leave(definition: &Function, mark: Option<usize>, cx: &mut ExecContext<'_>) {
     if let Some(mark) = mark {
         cx.hooks.leave(&definition.settings, mark);
     }
+}
+
+/// The role that a function's SET gives it; the session must be able to become that role.
+fn set_role(definition: &Function, cx: &mut ExecContext<'_>) -> Result<Option<(u32, String)>> {
+    let Some((_, name)) = definition.settings.iter().find(|(name, _)| name == "role") else {
+        return Ok(None);
+    };
+    let guard = if definition.security_definer { Guard::Definer } else { cx.guard };
+    crate::security::check_setting(crate::context::Acting { guard, ..cx.acting() }, "role")?;
+    let (user, session) = cx.session_user;
+    if name == "none" {
+        return Ok(Some((session, user.to_owned())));
+    }
+    let view = cx.catalog_tx.view();
+    let Some(role) = view.role_named(name) else {
+        base::bail!(INVALID_PARAMETER_VALUE, "role \"{name}\" does not exist");
+    };
+    let rights = catalog::Rights { catalog: &view, database: cx.database.1 };
+    if !rights.is_member(session, role.oid) {
+        base::bail!(INSUFFICIENT_PRIVILEGE, "permission denied to set role \"{name}\"");
+    }
+    Ok(Some((role.oid, name.clone())))
 }
 
 /// The schemas of a search_path, `pg_catalog` first unless it is named.

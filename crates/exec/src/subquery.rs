@@ -9,6 +9,7 @@ use types::{Batch, Datum, TypeIo};
 
 use crate::eval;
 use crate::ops::grouping::RowSet;
+use crate::ops::hashed_rows::{HashedRows, Projections};
 use crate::ops::kept::StoredBatches;
 use crate::ops::operator::{Operator, build, collect, types};
 use crate::rows::{self, Row};
@@ -33,19 +34,34 @@ pub struct SubqueryState {
     ended: bool,
     /// Outer values with which those rows were computed.
     outer: Option<Vec<Datum>>,
-    /// The first column's values and whether NULL is among them.
-    set: Option<(RowSet, bool)>,
+    /// The rows, to be looked up.
+    table: Option<Arc<HashedRows>>,
+    /// What of them was looked up with NULLs.
+    projections: Projections,
+}
+
+/// What one thread has computed of a subquery that is computed once.
+#[derive(Clone)]
+pub enum Known {
+    /// The value.
+    Value(Datum),
+    /// The rows, to be looked up.
+    Table(Arc<HashedRows>),
 }
 
 impl SubqueryState {
-    /// The value of a subquery that is computed once, when it has been.
-    pub fn known(&self) -> Option<&Datum> {
-        self.value.as_ref()
+    /// What is computed once, when it has been.
+    pub fn known(&self) -> Option<Known> {
+        let table = || self.table.clone().map(Known::Table);
+        self.value.clone().map(Known::Value).or_else(table)
     }
 
-    /// Sets the value of a subquery that another thread has computed.
-    pub fn know(&mut self, value: Datum) {
-        self.value = Some(value);
+    /// Sets what another thread has computed.
+    pub fn know(&mut self, known: Known) {
+        match known {
+            Known::Value(value) => self.value = Some(value),
+            Known::Table(table) => self.table = Some(table),
+        }
     }
 }
 
@@ -58,7 +74,12 @@ pub fn eval(query: &SubqueryExpr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result
         run.state.slots[usize::from(*slot)] = eval::eval(expr, row, run)?;
     }
     if let SubqueryKind::Compare { test, first_slot, all, hash_left } = &query.kind {
-        return compare(query, test, *first_slot, *all, hash_left.as_deref(), row, run);
+        let Some(left) = hash_left.as_ref().filter(|_| query.is_hashed()) else {
+            return compare(query, test, *first_slot, *all, row, run);
+        };
+        let left = left.iter().map(|e| eval::eval(e, row, run));
+        let left = left.collect::<Result<Vec<_>>>()?;
+        return hashed(query, &left, run);
     }
     if query.once
         && let Some(value) = &run.state.subqueries[query.plan].value
@@ -241,7 +262,8 @@ fn forget_kept(number: usize, run: &mut Run<'_, '_>) -> Result<()> {
 /// Those of beginning again.
 pub fn begin_again(number: usize, run: &mut Run<'_, '_>) -> Result<()> {
     let state = &mut run.state.subqueries[number];
-    (state.value, state.memo, state.rows, state.set) = (None, None, None, None);
+    (state.value, state.memo, state.rows, state.table) = (None, None, None, None);
+    state.projections = Projections::default();
     forget_kept(number, run)
 }
 
@@ -272,17 +294,9 @@ fn compare(
     test: &sql::Expr,
     first_slot: u16,
     all: bool,
-    hash_left: Option<&sql::Expr>,
     row: Row<'_>,
     run: &mut Run<'_, '_>,
 ) -> Result<Datum> {
-    if let Some(left) = hash_left
-        && query.once
-        && !all
-    {
-        let left = eval::eval(left, row, run)?;
-        return hashed(query, left, run);
-    }
     let types = types(&run.prepared.subplans[query.plan], run.prepared);
     let batches = all_rows(query, run)?;
     let mut unknown = false;
@@ -302,36 +316,42 @@ fn compare(
     Ok(if unknown { Datum::Null } else { Datum::Bool(all) })
 }
 
-/// `left IN (values)` by a hash set.
-fn hashed(query: &SubqueryExpr, left: Datum, run: &mut Run<'_, '_>) -> Result<Datum> {
-    if run.state.subqueries[query.plan].set.is_none() {
-        let types = types(&run.prepared.subplans[query.plan], run.prepared);
-        let mut set = RowSet::default();
-        let mut null = false;
-        for batch in materialise(query.plan, run)?.iter() {
-            for n in 0..batch.rows {
-                match batch.columns[0].get(n, types[0]) {
-                    Datum::Null => null = true,
-                    value => {
-                        set.insert(&[value]);
-                    }
-                }
-            }
-        }
-        run.state.subqueries[query.plan].set = Some((set, null));
+/// `left IN (rows)` by a hash table.
+fn hashed(query: &SubqueryExpr, left: &[Datum], run: &mut Run<'_, '_>) -> Result<Datum> {
+    let table = hash_table(query.plan, run)?;
+    let found = table.find(left, &mut run.state.subqueries[query.plan].projections)?;
+    Ok(found.map_or(Datum::Null, Datum::Bool))
+}
+
+/// The hash table of a subplan's rows, made at the first call.
+fn hash_table(number: usize, run: &mut Run<'_, '_>) -> Result<Arc<HashedRows>> {
+    if let Some(table) = &run.state.subqueries[number].table {
+        return Ok(table.clone());
     }
-    let Some((set, null)) = &run.state.subqueries[query.plan].set else {
-        return Ok(Datum::Null);
-    };
-    Ok(if set.len() == 0 && !*null {
-        Datum::Bool(false)
-    } else if left.is_null() {
-        Datum::Null
-    } else if set.find(&[left]).is_some() {
-        Datum::Bool(true)
-    } else if *null {
-        Datum::Null
+    let plan = &run.prepared.subplans[number];
+    let types = types(plan, run.prepared);
+    let table = with_tree(number, run, |tree, run| {
+        let mut table = HashedRows::default();
+        while let Some(batch) = tree.next(plan, run)? {
+            sched::check_interrupts()?;
+            (0..batch.rows).for_each(|n| table.add(&rows::get(&batch, n, &types)));
+        }
+        Ok(table)
+    })?;
+    let table = Arc::new(table);
+    run.state.subqueries[number].table = Some(table.clone());
+    Ok(table)
+}
+
+/// Computes what is computed once of a subquery, so that other threads can be told.
+///
+/// # Errors
+/// Those of the subquery.
+pub fn prepare(query: &SubqueryExpr, run: &mut Run<'_, '_>) -> Result<()> {
+    if query.is_hashed() {
+        hash_table(query.plan, run)?;
     } else {
-        Datum::Bool(false)
-    })
+        eval(query, Row::Empty, run)?;
+    }
+    Ok(())
 }

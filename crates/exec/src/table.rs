@@ -15,6 +15,7 @@ use types::{Batch, Datum, FormatContext};
 
 use crate::context::Engine;
 use crate::covering::TreeKeys;
+use crate::ops::grouping::same_value;
 use crate::overflow::Overflow;
 use crate::summaries::Summaries;
 
@@ -417,15 +418,6 @@ fn gist_classes(index: &Index, columns: &[KeyColumn]) -> Vec<Arc<dyn GistClass>>
         types::gist::class(c.class_of(index.method, ty.0), *ty)
     };
     index.columns.iter().zip(columns).filter_map(class).collect()
-}
-
-/// Equal, or both NULL.
-pub fn same_value(a: &Datum, b: &Datum) -> bool {
-    match (a, b) {
-        (Datum::Null, Datum::Null) => true,
-        (Datum::Null, _) | (_, Datum::Null) => false,
-        _ => types::io::compare(a, b).is_eq(),
-    }
 }
 
 const HINTS: usize = 16;

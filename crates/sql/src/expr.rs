@@ -194,6 +194,16 @@ pub struct SubqueryExpr {
     pub ty: Oid,
 }
 
+impl SubqueryExpr {
+    /// Whether rows are looked up in a hash table of the subquery's.
+    pub fn is_hashed(&self) -> bool {
+        let hashed = |kind: &SubqueryKind| {
+            matches!(kind, SubqueryKind::Compare { all: false, hash_left: Some(_), .. })
+        };
+        self.once && hashed(&self.kind)
+    }
+}
+
 /// See [`SubqueryExpr`].
 #[derive(Clone)]
 pub enum SubqueryKind {
@@ -202,8 +212,7 @@ pub enum SubqueryKind {
     /// Whether there is a row.
     Exists,
     /// `test` over (slots of the row's columns from `first_slot`), ANY: some row true; ALL: none
-    /// false; three-valued. `hashable`: `test` is an equality of `left` with the one column, so the
-    /// executor may build a hash set when `once`.
+    /// false; three-valued.
     Compare {
         /// The comparison; the subquery's columns are slots `first_slot…`.
         test: Box<Expr>,
@@ -211,8 +220,9 @@ pub enum SubqueryKind {
         first_slot: u16,
         /// ALL instead of ANY.
         all: bool,
-        /// Left side if `test` is `left = column 0` (same types, hashable).
-        hash_left: Option<Box<Expr>>,
+        /// Left sides if `test` compares each with a column, in their order, by equalities that hashing
+        /// serves: the executor looks rows up in a hash table when the subquery runs once.
+        hash_left: Option<Vec<Expr>>,
     },
     /// `ARRAY(SELECT …)`.
     Array,

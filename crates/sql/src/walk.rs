@@ -143,8 +143,8 @@ fn map_subquery(
     }
     if let SubqueryKind::Compare { test, hash_left, .. } = &mut s.kind {
         **test = f((**test).clone())?;
-        if let Some(left) = hash_left {
-            **left = f((**left).clone())?;
+        for left in hash_left.iter_mut().flatten() {
+            *left = f(left.clone())?;
         }
     }
     Ok(s)

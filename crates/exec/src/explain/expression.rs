@@ -150,6 +150,10 @@ impl Names<'_> {
                 let name = format!("SubPlan {}", query.plan + 1);
                 match query.kind {
                     SubqueryKind::Exists => format!("EXISTS({name})"),
+                    SubqueryKind::Compare { .. } if query.is_hashed() => {
+                        format!("(hashed {name})")
+                    }
+                    SubqueryKind::Compare { .. } => format!("({name})"),
                     _ if query.once => format!("(InitPlan {})", query.plan + 1),
                     _ => format!("({name})"),
                 }

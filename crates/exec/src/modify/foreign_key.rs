@@ -27,11 +27,11 @@ use super::writer::{Membership, Writer};
 use crate::context::ExecContext;
 use crate::language::{TriggerEvent, TriggerTiming};
 use crate::modify::deferred::GoneKey;
-use crate::ops::grouping::RowSet;
+use crate::ops::grouping::{RowSet, same_value};
 use crate::partition::{Belongs, Router};
 use crate::run::Run;
 use crate::security::in_name_of;
-use crate::table::{KeyCodec, TableHandle, same_value};
+use crate::table::{KeyCodec, TableHandle};
 use crate::tally::Pages;
 
 /// Keys to check before memory is given back in the midst of a statement.

@@ -18,7 +18,7 @@ use types::func::{CastContext, convert};
 use types::io::FormatContext;
 use types::{Datum, oids};
 
-use crate::table::same_value;
+use crate::ops::grouping::same_value;
 
 /// `pg_am.oid` of B-trees.
 const BTREE: u32 = 403;

@@ -495,7 +495,7 @@ fn call_built_in(function: u32, call: &TriggerCall<'_>) -> Result<TriggerResult>
         return Err(wrong("must be called for each row"));
     }
     let (Some(old), Some(new)) = (call.old, call.new) else { return Ok(TriggerResult::Unchanged) };
-    let same = old.iter().zip(new).all(|(a, b)| crate::table::same_value(a, b));
+    let same = old.iter().zip(new).all(|(a, b)| crate::ops::grouping::same_value(a, b));
     Ok(if same { TriggerResult::Skip } else { TriggerResult::Unchanged })
 }
 

@@ -20,18 +20,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use base::Result;
 use base::settings::setting;
 use sched::SpinLock;
-use sql::Plan;
 use sql::plan::Node;
+use sql::{Expr, Plan};
 use types::Batch;
 
 use super::key_filter::KeyFilter;
-use crate::eval;
 use crate::ops::measure::note_most;
 use crate::ops::operator::{Operator, build_for, wrong_node};
 use crate::ops::team::Member;
 use crate::parallel::{self, Part, Shared};
-use crate::rows::{self, Row};
+use crate::rows;
 use crate::run::Run;
+use crate::subquery;
 
 /// EXPLAIN's name for the helpers that were started.
 pub const LAUNCHED: &str = "Workers Launched";
@@ -243,8 +243,10 @@ impl Operator for Gather {
 
     fn prepare(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         let Node::Gather { input, first, .. } = &plan.node else { return Err(wrong_node()) };
-        for subquery in first {
-            eval::eval(subquery, Row::Empty, run)?;
+        for query in first {
+            if let Expr::Subquery(query) = query {
+                subquery::prepare(query, run)?;
+            }
         }
         self.input.prepare(input, run)
     }

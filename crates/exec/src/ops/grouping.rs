@@ -10,8 +10,6 @@ use hashbrown::HashTable;
 use types::batch::Vector;
 use types::{Column, Datum, Numeric, oids};
 
-use crate::table::same_value;
-
 /// A fast hasher for short inputs (multiply and rotate by word; after Firefox's FxHash).
 #[derive(Clone, Copy, Default)]
 pub struct Fx(u64);
@@ -77,6 +75,15 @@ pub fn hash(values: &[Datum]) -> u64 {
         }
     }
     state.finish()
+}
+
+/// Equal, or both NULL.
+pub fn same_value(a: &Datum, b: &Datum) -> bool {
+    match (a, b) {
+        (Datum::Null, Datum::Null) => true,
+        (Datum::Null, _) | (_, Datum::Null) => false,
+        _ => types::io::compare(a, b).is_eq(),
+    }
 }
 
 /// Whether two rows are the same.

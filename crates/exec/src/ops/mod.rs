@@ -18,6 +18,7 @@ pub mod gather;
 mod group_sorted;
 pub mod grouping;
 pub mod hash_join;
+pub mod hashed_rows;
 mod incremental_sort;
 pub mod index_bounds;
 pub mod index_only_scan;

@@ -23,7 +23,7 @@ use crate::ops::operator::{self, Operator};
 use crate::ops::team::Member;
 use crate::run::{ExecState, Run};
 use crate::session::sequence_values::SessionSequences;
-use crate::subquery::SubqueryState;
+use crate::subquery::{Known, SubqueryState};
 use crate::tally::Tally;
 
 /// What all threads of one statement share.
@@ -46,8 +46,8 @@ pub struct Shared<'a> {
     prepared: &'a Prepared,
     params: &'a [Datum],
     slots: Vec<Datum>,
-    /// Values of subqueries that are known, by the numbers of their plans.
-    subqueries: Vec<(usize, Datum)>,
+    /// What is known of subqueries, by the numbers of their plans.
+    subqueries: Vec<(usize, Known)>,
     started: Option<i64>,
     measured: bool,
 }
@@ -61,7 +61,7 @@ impl<'a> Shared<'a> {
     /// Of a running statement.
     pub fn of<'c: 'a>(run: &Run<'a, 'c>) -> Shared<'a> {
         let cx: &ExecContext<'c> = run.cx;
-        let known = |(n, state): (usize, &SubqueryState)| Some((n, state.known()?.clone()));
+        let known = |(n, state): (usize, &SubqueryState)| Some((n, state.known()?));
         Shared {
             engine: cx.engine,
             tx: cx.tx,

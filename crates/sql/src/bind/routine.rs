@@ -647,8 +647,14 @@ impl Binder<'_> {
             }
             _ => self.set_variable(set)?,
         };
-        if [setting::ROLE, setting::SESSION_AUTHORIZATION].iter().any(|s| Some(*s) == id) {
+        if id == Some(setting::SESSION_AUTHORIZATION) {
             return Err(self.unsupported(&format!("SET {name} of a function"), def.location));
+        }
+        if let (Some(setting::ROLE), Utility::Set { value: Some(value), .. }) = (id, &utility)
+            && value != "none"
+            && self.cx.catalog.role_named(value).is_none()
+        {
+            base::bail!(INVALID_PARAMETER_VALUE, "role \"{value}\" does not exist");
         }
         match utility {
             Utility::Reset(None) => function.settings.clear(),

@@ -147,19 +147,7 @@ impl Binder<'_> {
             )
             .at(position));
         }
-        // `left = column` with the column as it is can be answered from a hash table.
-        let hash_left = match &test {
-            Expr::Call { function, args, .. }
-                if name == "="
-                    && args.len() == 2
-                    && args[0].ty() == args[1].ty()
-                    && crate::walk::is_equality(function)
-                    && matches!(&args[1], Expr::Slot(0, _)) =>
-            {
-                Some(Box::new(args[0].clone()))
-            }
-            _ => None,
-        };
+        let hash_left = if all || name != "=" { None } else { hashable_left(&test) };
         let kind = SubqueryKind::Compare { test: Box::new(test), first_slot: 0, all, hash_left };
         Ok(self.subquery(query, kind, BOOL))
     }
@@ -173,4 +161,32 @@ impl Binder<'_> {
         let plan = self.subqueries.len() - 1;
         Expr::Subquery(Box::new(SubqueryExpr { plan, slots, once: false, memo: false, kind, ty }))
     }
+}
+
+/// Fields that a row looked up in a hash table may have.
+const HASHED_FIELDS_MAX: usize = 64;
+
+/// The left sides of `left = column` for each column as it is: a hash table can answer those.
+fn hashable_left(test: &Expr) -> Option<Vec<Expr>> {
+    let tests = match test {
+        Expr::And(tests) => tests.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    if tests.len() > HASHED_FIELDS_MAX {
+        return None;
+    }
+    let integer = |ty| matches!(ty, INT2 | INT4 | INT8);
+    let left = tests.iter().enumerate().map(|(n, test)| match test {
+        Expr::Call { function, args, .. } if crate::walk::is_equality(function) => match &**args {
+            [left, Expr::Slot(slot, ty)]
+                if usize::from(*slot) == n
+                    && (left.ty() == *ty || integer(left.ty()) && integer(*ty)) =>
+            {
+                Some(left.clone())
+            }
+            _ => None,
+        },
+        _ => None,
+    });
+    left.collect()
 }

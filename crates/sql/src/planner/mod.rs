@@ -331,7 +331,10 @@ impl<'a> Planner<'a> {
                 }
                 let test = Box::new(self.resolve_in(*test, layout, Some(first_slot))?);
                 let hash_left = match hash_left {
-                    Some(left) => Some(Box::new(self.resolve_in(*left, layout, base)?)),
+                    Some(left) => {
+                        let left = left.into_iter().map(|e| self.resolve_in(e, layout, base));
+                        Some(left.collect::<Result<_>>()?)
+                    }
                     None => None,
                 };
                 SubqueryKind::Compare { test, first_slot, all, hash_left }

@@ -51,6 +51,7 @@ pub(super) fn is_mergeable(call: &AggCall) -> bool {
 pub(super) fn is_safe(e: &Expr) -> bool {
     let known = |query: &SubqueryExpr| {
         query.once && matches!(query.kind, SubqueryKind::Scalar | SubqueryKind::Exists)
+            || query.is_hashed()
     };
     let mut all = true;
     walk::for_subqueries(e, &mut |query| all &= known(query));
