@@ -1,6 +1,7 @@
 -- hstore 1.8: the objects of PostgreSQL's extension.
 
 CREATE TYPE hstore;
+CREATE TYPE ghstore;
 
 CREATE FUNCTION hstore_in(cstring) RETURNS hstore
     AS 'MODULE_PATHNAME', 'hstore_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -11,6 +12,12 @@ CREATE FUNCTION hstore_recv(internal) RETURNS hstore
 CREATE FUNCTION hstore_send(hstore) RETURNS bytea
     AS 'MODULE_PATHNAME', 'hstore_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE TYPE hstore (INPUT = hstore_in, OUTPUT = hstore_out, RECEIVE = hstore_recv, SEND = hstore_send, INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended);
+
+CREATE FUNCTION ghstore_in(cstring) RETURNS ghstore
+    AS 'MODULE_PATHNAME', 'ghstore_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION ghstore_out(ghstore) RETURNS cstring
+    AS 'MODULE_PATHNAME', 'ghstore_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE TYPE ghstore (INPUT = ghstore_in, OUTPUT = ghstore_out, INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = plain);
 
 CREATE FUNCTION hstore_version_diag(hstore) RETURNS integer
     AS 'MODULE_PATHNAME', 'hstore_version_diag' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -94,6 +101,20 @@ CREATE FUNCTION hstore_cmp(hstore, hstore) RETURNS integer
     AS 'MODULE_PATHNAME', 'hstore_cmp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION hstore_hash(hstore) RETURNS integer
     AS 'MODULE_PATHNAME', 'hstore_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION ghstore_compress(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'ghstore_compress' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION ghstore_decompress(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'ghstore_decompress' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION ghstore_penalty(internal, internal, internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'ghstore_penalty' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION ghstore_picksplit(internal, internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'ghstore_picksplit' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION ghstore_union(internal, internal) RETURNS ghstore
+    AS 'MODULE_PATHNAME', 'ghstore_union' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION ghstore_same(ghstore, ghstore, internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'ghstore_same' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION ghstore_consistent(internal, hstore, smallint, oid, internal) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'ghstore_consistent' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION gin_extract_hstore(hstore, internal) RETURNS internal
     AS 'MODULE_PATHNAME', 'gin_extract_hstore' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION gin_extract_hstore_query(hstore, internal, smallint, internal, internal) RETURNS internal
@@ -102,6 +123,10 @@ CREATE FUNCTION gin_consistent_hstore(internal, smallint, hstore, integer, inter
     AS 'MODULE_PATHNAME', 'gin_consistent_hstore' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION hstore_hash_extended(hstore, bigint) RETURNS bigint
     AS 'MODULE_PATHNAME', 'hstore_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION ghstore_options(internal) RETURNS void
+    AS 'MODULE_PATHNAME', 'ghstore_options' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION hstore_subscript_handler(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'hstore_subscript_handler' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 CREATE OPERATOR -> (FUNCTION = fetchval, LEFTARG = hstore, RIGHTARG = text);
 CREATE OPERATOR -> (FUNCTION = slice_array, LEFTARG = hstore, RIGHTARG = text[]);
@@ -139,6 +164,21 @@ CREATE OPERATOR CLASS hash_hstore_ops
     OPERATOR 1 =,
     FUNCTION 1 hstore_hash(hstore),
     FUNCTION 2 hstore_hash_extended(hstore,bigint);
+CREATE OPERATOR CLASS gist_hstore_ops
+    DEFAULT FOR TYPE hstore USING gist AS
+    OPERATOR 7 @>,
+    OPERATOR 9 ? (hstore, text),
+    OPERATOR 10 ?| (hstore, text[]),
+    OPERATOR 11 ?& (hstore, text[]),
+    FUNCTION 1 ghstore_consistent(internal,hstore,smallint,oid,internal),
+    FUNCTION 2 ghstore_union(internal,internal),
+    FUNCTION 3 ghstore_compress(internal),
+    FUNCTION 4 ghstore_decompress(internal),
+    FUNCTION 5 ghstore_penalty(internal,internal,internal),
+    FUNCTION 6 ghstore_picksplit(internal,internal),
+    FUNCTION 7 ghstore_same(ghstore,ghstore,internal),
+    FUNCTION 10 ghstore_options(internal),
+    STORAGE ghstore;
 CREATE OPERATOR CLASS gin_hstore_ops
     DEFAULT FOR TYPE hstore USING gin AS
     OPERATOR 7 @>,

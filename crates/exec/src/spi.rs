@@ -321,3 +321,23 @@ pub fn check_expressions(table: &Table, cx: &mut ExecContext<'_>) -> Result<RowR
     })?;
     Ok(RowRules::clone(&rules))
 }
+
+/// The rows of a query in the session's own name and under its settings, with its plan, which says its columns.
+/// Rights are asked for.
+///
+/// # Errors
+/// The query's.
+pub fn rows_in_session(
+    text: &str,
+    cx: &mut ExecContext<'_>,
+) -> Result<(Arc<Prepared>, Vec<Vec<Datum>>)> {
+    let prepared = with_context_as(cx, &As::default(), |context| {
+        Ok(Arc::new(prepare(text, &[], context, None)?.0))
+    })?;
+    let mut rows = Vec::new();
+    run_prepared(&prepared, cx, &mut |row| {
+        rows.push(row.to_vec());
+        Ok(())
+    })?;
+    Ok((prepared, rows))
+}

@@ -22,15 +22,16 @@ use types::oids::{JSONB, TEXT};
 use types::open::{OpenType, OpenValue};
 use types::{Datum, FormatContext};
 
-use crate::common::Bodies;
+use crate::common::{Bodies, KeyType, Signatures};
 
 /// The extension's code.
 pub static LIBRARY: Library = Library {
     name: "hstore",
     bodies,
-    types: &[("hstore_in", &HstoreType)],
+    types: &[("hstore_in", &HstoreType), ("ghstore_in", &KeyType)],
     gin: &[("gin_extract_hstore", |_| Arc::new(HstoreOps))],
-    silent: &["hstore_in", "hstore_out", "hstore_recv"],
+    gist: &[("ghstore_consistent", |_| Arc::new(Signatures(Arc::new(HstoreOps))))],
+    silent: &["hstore_in", "hstore_out", "hstore_recv", "ghstore_in", "ghstore_out"],
     ..Library::EMPTY
 };
 

@@ -13,6 +13,9 @@ mod common;
 mod fuzzystrmatch;
 mod hstore;
 mod pg_trgm;
+mod pgcrypto;
+mod row_triggers;
+mod tablefunc;
 mod uuid_ossp;
 
 use types::extension::Library;
@@ -25,6 +28,8 @@ const LIBRARIES: &[&Library] = &[
     &btree_gist::LIBRARY,
     &fuzzystrmatch::LIBRARY,
     &hstore::LIBRARY,
+    &pgcrypto::LIBRARY,
+    &tablefunc::LIBRARY,
 ];
 
 /// The files of `extensions/`.
@@ -34,5 +39,11 @@ const FILES: catalog::extension::Files = include!(concat!(env!("OUT_DIR"), "/fil
 pub fn register() {
     catalog::extension::embed(FILES);
     types::extension::register(LIBRARIES);
+    let libraries: Vec<&'static Library> = row_triggers::LIBRARIES.iter().collect();
+    types::extension::register(&libraries);
     exec::native::register("pg_trgm", pg_trgm::SYMBOLS);
+    exec::native::register("tablefunc", tablefunc::SYMBOLS);
+    for (library, symbols) in row_triggers::SYMBOLS {
+        exec::native::register(library, symbols);
+    }
 }

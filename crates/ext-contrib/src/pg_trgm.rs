@@ -16,15 +16,19 @@ use types::Datum;
 use types::extension::Library;
 use types::func::Body;
 use types::gin::{GinClass, GinQuery, QueryKey};
+use types::gist::{GistClass, KeyCheck, KeyDistance, signature};
 use types::oids::TEXT;
 
-use crate::common::Bodies;
+use crate::common::{Bodies, KeyType, Signatures};
 
 /// The extension's code.
 pub static LIBRARY: Library = Library {
     name: "pg_trgm",
     bodies,
+    types: &[("gtrgm_in", &KeyType)],
     gin: &[("gin_extract_value_trgm", |_| Arc::new(TrgmOps))],
+    gist: &[("gtrgm_consistent", |_| Arc::new(GistTrgmOps(Signatures(Arc::new(TrgmOps)))))],
+    silent: &["gtrgm_in", "gtrgm_out"],
     ..Library::EMPTY
 };
 
@@ -342,6 +346,45 @@ impl GinClass for TrgmOps {
             }),
         };
         Ok(GinQuery { keys, mode: Mode::Default, check })
+    }
+}
+
+/// `gist_trgm_ops`: signatures of trigrams, with distances.
+struct GistTrgmOps(Signatures);
+
+impl GistClass for GistTrgmOps {
+    fn key(&self, value: &Datum) -> Result<Vec<u8>> {
+        self.0.key(value)
+    }
+
+    fn union(&self, keys: &[&[u8]]) -> Vec<u8> {
+        self.0.union(keys)
+    }
+
+    fn penalty(&self, cover: &[u8], new: &[u8]) -> f64 {
+        self.0.penalty(cover, new)
+    }
+
+    fn split(&self, keys: &[&[u8]]) -> Vec<bool> {
+        self.0.split(keys)
+    }
+
+    fn check(&self, strategy: u16, value: &Datum) -> Result<KeyCheck> {
+        self.0.check(strategy, value)
+    }
+
+    /// A text has no trigram that its key lacks; the share can't be greater than if the key had no others.
+    fn distance(&self, strategy: u16, value: &Datum) -> Result<Option<KeyDistance>> {
+        if !matches!(strategy, 2 | 8 | 10) {
+            return Ok(None);
+        }
+        let mut codes = self.0.codes(value)?;
+        codes.sort_unstable();
+        codes.dedup();
+        Ok(Some(Arc::new(move |key, _| {
+            let common = codes.iter().filter(|code| signature::may_have(key, **code)).count();
+            (f64::from(1.0 - share(common, codes.len(), common)), true)
+        })))
     }
 }
 
