@@ -100,6 +100,7 @@ fn lock_level(steps: &[AlterTable]) -> LockMode {
         | AlterTable::ResetOptions(_)
         | AlterTable::ClusterOn(_)
         | AlterTable::SetStatistics { .. }
+        | AlterTable::ColumnOptions { .. }
         | AlterTable::Partition(sql::partition::PartitionCommand::Finalize(_))
         | AlterTable::ValidateConstraint(_) => LockMode::ShareUpdateExclusive,
         AlterTable::AddConstraint(def)
@@ -132,6 +133,10 @@ fn alter_index(id: u32, steps: &[AlterTable], cx: &mut ExecContext<'_>) -> Resul
             }
             AlterTable::ResetOptions(names) => index.options.retain(|(n, _)| !names.contains(n)),
             AlterTable::Owner(_) => continue,
+            AlterTable::IndexStatistics(number) => {
+                check_index_column(&view, &index, *number)?;
+                continue;
+            }
             AlterTable::Partition(sql::partition::PartitionCommand::AttachIndex(part)) => {
                 super::partition::attach_index(cx, id, part)?;
                 continue;
@@ -153,7 +158,43 @@ fn alter_index(id: u32, steps: &[AlterTable], cx: &mut ExecContext<'_>) -> Resul
     Ok(())
 }
 
-fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) -> Result<()> {
+/// ALTER INDEX … ALTER COLUMN number SET STATISTICS is for expressions.
+fn check_index_column(view: &catalog::Snapshot, index: &catalog::Index, number: i32) -> Result<()> {
+    if !(1..=i32::from(i16::MAX)).contains(&number) {
+        base::bail!(INVALID_PARAMETER_VALUE, "column number must be in range from 1 to 32767");
+    }
+    let at = number as usize - 1;
+    let key = index.columns.get(at).map(|key| (key.column, key.expression.is_some()));
+    let included = || Some((*index.include.get(at - index.columns.len())?, false));
+    let Some((column, is_expression)) = key.or_else(included) else {
+        base::bail!(
+            UNDEFINED_COLUMN,
+            "column number {number} of relation \"{}\" does not exist",
+            index.name
+        );
+    };
+    if is_expression {
+        return Ok(());
+    }
+    let table = view.table(index.table);
+    let name = table.and_then(|t| t.columns.get(usize::from(column) - 1)).map_or("", |c| &c.name);
+    let what = if at < index.columns.len() { "non-expression" } else { "included" };
+    let message =
+        format!("cannot alter statistics on {what} column \"{name}\" of index \"{}\"", index.name);
+    let error = Error::new(base::sqlstate::FEATURE_NOT_SUPPORTED, message);
+    Err(if what == "included" {
+        error
+    } else {
+        error.hint("Alter statistics on table column instead.")
+    })
+}
+
+pub(crate) fn run_step(
+    step: &AlterTable,
+    id: u32,
+    only: bool,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
     match step {
         AlterTable::CheckOption(check) => {
             let mut table = refresh(cx, id)?;
@@ -187,6 +228,51 @@ fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) ->
             column_mut(&mut table, column)?.statistics = *target;
             put(cx, table)
         }),
+        AlterTable::SetStorage { column, storage } => inherit::each(cx, id, only, |cx, id| {
+            let mut table = refresh(cx, id)?;
+            let column = column_mut(&mut table, column)?;
+            if *storage != 'p' && types::TypeIo::get(Oid(column.ty)).is_some_and(|io| io.len >= 0) {
+                base::bail!(
+                    FEATURE_NOT_SUPPORTED,
+                    "column data type {} can only have storage PLAIN",
+                    types::io::format_type(Oid(column.ty), -1)
+                );
+            }
+            column.storage = Some(*storage);
+            put(cx, table)
+        }),
+        AlterTable::SetCompression { column, method } => inherit::each(cx, id, only, |cx, id| {
+            let mut table = refresh(cx, id)?;
+            let column = column_mut(&mut table, column)?;
+            if method.is_some() && types::TypeIo::get(Oid(column.ty)).is_some_and(|io| io.len >= 0)
+            {
+                base::bail!(
+                    FEATURE_NOT_SUPPORTED,
+                    "column data type {} does not support compression",
+                    types::io::format_type(Oid(column.ty), -1)
+                );
+            }
+            column.compression = *method;
+            put(cx, table)
+        }),
+        AlterTable::ColumnOptions { column, set, reset } => {
+            let mut table = refresh(cx, id)?;
+            let options = &mut column_mut(&mut table, column)?.options;
+            options
+                .retain(|(name, _)| !reset.contains(name) && !set.iter().any(|(n, _)| n == name));
+            options.extend(set.iter().cloned());
+            put(cx, table)
+        }
+        AlterTable::IndexStatistics(_) => {
+            let table = refresh(cx, id)?;
+            base::bail!(
+                FEATURE_NOT_SUPPORTED,
+                "cannot refer to non-index column by number on relation \"{}\"",
+                table.name
+            )
+        }
+        AlterTable::SetLogged(logged) => set_logged(cx, id, *logged),
+        AlterTable::Of(ty) => super::composite::set_of_type(cx, id, *ty),
         AlterTable::SetType { column, ty, typmod, collation, using } => {
             let must = format!(
                 "type of inherited column \"{column}\" must be changed in child tables too"
@@ -283,6 +369,49 @@ fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) ->
             reassign_table(table, owner, cx)
         }
     }
+}
+
+/// SET LOGGED and UNLOGGED, of the table and its sequences.
+///
+/// # Errors
+/// `42P16` where a logged table would refer to one that is not; for temporary tables.
+fn set_logged(cx: &mut ExecContext<'_>, id: u32, logged: bool) -> Result<()> {
+    let mut table = refresh(cx, id)?;
+    if table.is_temporary() {
+        return Err(err!(
+            INVALID_TABLE_DEFINITION,
+            "cannot change logged status of table \"{}\" because it is temporary",
+            table.name
+        ));
+    }
+    if table.unlogged != logged {
+        return Ok(());
+    }
+    let view = cx.catalog_tx.view();
+    let others: Vec<u32> = match logged {
+        true => table.foreign_keys().map(|(_, key)| key.table).collect(),
+        false => table.referenced_by.clone(),
+    };
+    let other =
+        others.into_iter().filter(|other| *other != id).filter_map(|other| view.table(other));
+    if let Some(other) = other.into_iter().find(|other| other.unlogged == logged) {
+        let (to, of) = if logged { ("logged", "unlogged") } else { ("unlogged", "logged") };
+        return Err(err!(
+            INVALID_TABLE_DEFINITION,
+            "could not change table \"{}\" to {to} because it references {of} table \"{}\"",
+            table.name,
+            other.name
+        ));
+    }
+    table.unlogged = !logged;
+    put(cx, table)?;
+    let owned = view.sequences().filter(|s| s.owned_by.is_some_and(|owner| owner.0 == id));
+    for sequence in owned {
+        let sequence =
+            catalog::Sequence { unlogged: !logged, ..catalog::Sequence::clone(sequence) };
+        cx.catalog_tx.put(cx.tx, Object::Sequence(Box::new(sequence)))?;
+    }
+    Ok(())
 }
 
 /// SET and DROP DEFAULT.

@@ -68,6 +68,8 @@ pub(super) fn table_action(step: &AlterTable) -> Option<&'static str> {
         AlterTable::SetType { .. } => "ALTER COLUMN ... SET DATA TYPE",
         AlterTable::AddConstraint(_) => "ADD CONSTRAINT",
         AlterTable::DropConstraint { .. } => "DROP CONSTRAINT",
+        AlterTable::SetLogged(true) => "SET LOGGED",
+        AlterTable::SetLogged(false) => "SET UNLOGGED",
         AlterTable::RowSecurity(true) => "ENABLE ROW SECURITY",
         AlterTable::RowSecurity(false) => "DISABLE ROW SECURITY",
         AlterTable::ForceRowSecurity(true) => "FORCE ROW SECURITY",

@@ -4,11 +4,12 @@ use base::{Result, err};
 use catalog::{Column, UserType, UserTypeKind};
 use exec::context::ExecContext;
 use sql::type_statement::AlterComposite;
-use sql::utility::{ColumnDef, Name};
+use sql::utility::{AlterTable, ColumnDef, Name};
 
 use super::user_types::{self, columns_of, open, put};
-use super::{name, notice};
+use super::{alter_table, name, notice};
 use crate::column::column;
+use crate::rename::rename_one_column;
 
 /// CREATE TYPE … AS (…).
 ///
@@ -67,12 +68,17 @@ fn check_unused(cx: &mut ExecContext<'_>, ty: &UserType) -> Result<()> {
 /// # Errors
 /// `42P01`, `42809`, `42701`, `42703`; `0A000` for another type of an attribute while a table has
 /// values of the type.
-pub fn alter(cx: &mut ExecContext<'_>, name: &Name, steps: &[AlterComposite]) -> Result<()> {
+pub fn alter(
+    cx: &mut ExecContext<'_>,
+    name: &Name,
+    steps: &[AlterComposite],
+    cascade: bool,
+) -> Result<()> {
     let (ty, mut columns) = open_composite(cx, name)?;
-    check_untyped(cx, &ty)?;
     if steps.iter().any(|step| matches!(step, AlterComposite::Type { .. })) {
         check_unused(cx, &ty)?;
     }
+    let tables = typed_tables(cx, &ty, cascade)?;
     for step in steps {
         match step {
             AlterComposite::Add(def) => {
@@ -104,7 +110,86 @@ pub fn alter(cx: &mut ExecContext<'_>, name: &Name, steps: &[AlterComposite]) ->
             }
         }
     }
-    put(cx, UserType { kind: UserTypeKind::Composite(columns), ..ty })
+    put(cx, UserType { kind: UserTypeKind::Composite(columns), ..ty })?;
+    for table in tables {
+        for step in steps {
+            alter_table::run_step(&table_step(step), table, false, cx)?;
+        }
+    }
+    Ok(())
+}
+
+/// The step by which a typed table follows a change of its type.
+fn table_step(step: &AlterComposite) -> AlterTable {
+    match step {
+        AlterComposite::Add(def) => AlterTable::AddColumn {
+            column: def.clone(),
+            constraints: Vec::new(),
+            if_not_exists: false,
+        },
+        AlterComposite::Drop { name, .. } => {
+            AlterTable::DropColumn { name: name.clone(), if_exists: true, cascade: true }
+        }
+        AlterComposite::Type { name, ty, typmod } => AlterTable::SetType {
+            column: name.clone(),
+            ty: *ty,
+            typmod: *typmod,
+            collation: 0,
+            using: None,
+        },
+    }
+}
+
+/// ALTER TABLE … OF and NOT OF.
+///
+/// # Errors
+/// `42804` for other columns than the type's; `42809`.
+pub fn set_of_type(cx: &mut ExecContext<'_>, id: u32, ty: Option<base::Oid>) -> Result<()> {
+    let mut table = super::refresh(cx, id)?;
+    let Some(ty) = ty else {
+        if table.of_type == 0 {
+            base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a typed table", table.name);
+        }
+        table.of_type = 0;
+        return crate::adopt::put(cx, table);
+    };
+    if !table.parents.is_empty() {
+        base::bail!(WRONG_OBJECT_TYPE, "typed tables cannot inherit");
+    }
+    let view = cx.catalog_tx.view();
+    let columns = match view.user_type(ty.0).map(|t| &t.kind) {
+        Some(UserTypeKind::Composite(columns)) => columns.as_slice(),
+        _ => &[],
+    };
+    let live: Vec<Column> = table.live_columns().map(|(_, c)| c.clone()).collect();
+    let mut own = live.iter();
+    for wanted in columns.iter().filter(|c| !c.dropped) {
+        let name = &wanted.name;
+        let Some(column) = own.next() else {
+            base::bail!(DATATYPE_MISMATCH, "table is missing column \"{name}\"");
+        };
+        if column.name != *name {
+            base::bail!(
+                DATATYPE_MISMATCH,
+                "table has column \"{}\" where type requires \"{name}\"",
+                column.name
+            );
+        }
+        let same = (column.ty, column.typmod) == (wanted.ty, wanted.typmod)
+            && view.column_collation(column) == view.column_collation(wanted);
+        if !same {
+            base::bail!(
+                DATATYPE_MISMATCH,
+                "table \"{}\" has different type for column \"{name}\"",
+                table.name
+            );
+        }
+    }
+    if let Some(extra) = own.next() {
+        base::bail!(DATATYPE_MISMATCH, "table has extra column \"{}\"", extra.name);
+    }
+    table.of_type = ty.0;
+    crate::adopt::put(cx, table)
 }
 
 /// A type's attributes have no values of the type inside.
@@ -127,16 +212,26 @@ fn duplicate(ty: &UserType, column: &str) -> base::Error {
 ///
 /// # Errors
 /// `42P01`, `42809`, `42701`, `42703`.
-pub fn rename_attribute(cx: &mut ExecContext<'_>, name: &Name, from: &str, to: &str) -> Result<()> {
+pub fn rename_attribute(
+    cx: &mut ExecContext<'_>,
+    name: &Name,
+    (from, to): (&str, &str),
+    cascade: bool,
+) -> Result<()> {
     let (ty, mut columns) = open_composite(cx, name)?;
-    check_untyped(cx, &ty)?;
+    let tables = typed_tables(cx, &ty, cascade)?;
     let at = find(&columns, from)
         .ok_or_else(|| err!(UNDEFINED_COLUMN, "column \"{from}\" does not exist"))?;
     if find(&columns, to).is_some() {
         return Err(duplicate(&ty, to));
     }
     to.clone_into(&mut columns[at].name);
-    put(cx, UserType { kind: UserTypeKind::Composite(columns), ..ty })
+    put(cx, UserType { kind: UserTypeKind::Composite(columns), ..ty })?;
+    for table in tables {
+        let rename = |cx: &mut ExecContext<'_>, id| rename_one_column(cx, id, from, to);
+        crate::inherit::each(cx, table, false, rename)?;
+    }
+    Ok(())
 }
 
 /// A column of a composite type goes, with its type.
@@ -155,10 +250,19 @@ pub fn drop_attribute(cx: &mut ExecContext<'_>, ty: u32, n: u16) -> Result<()> {
     put(cx, UserType { kind: UserTypeKind::Composite(columns), ..UserType::clone(ty) })
 }
 
-/// `2BP01` when tables have the columns of a composite type.
-fn check_untyped(cx: &mut ExecContext<'_>, ty: &UserType) -> Result<()> {
-    if !cx.catalog_tx.view().tables().any(|table| table.of_type == ty.oid) {
-        return Ok(());
+/// The tables that have the columns of a composite type, locked.
+///
+/// # Errors
+/// `2BP01` when there are any and CASCADE was not said.
+fn typed_tables(cx: &mut ExecContext<'_>, ty: &UserType, cascade: bool) -> Result<Vec<u32>> {
+    let view = cx.catalog_tx.view();
+    let tables: Vec<u32> =
+        view.tables().filter(|table| table.of_type == ty.oid).map(|table| table.oid).collect();
+    if tables.is_empty() || cascade {
+        for table in &tables {
+            super::lock(cx, *table, txn::LockMode::AccessExclusive)?;
+        }
+        return Ok(tables);
     }
     Err(base::err!(
         DEPENDENT_OBJECTS_STILL_EXIST,

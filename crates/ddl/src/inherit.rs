@@ -131,6 +131,9 @@ pub fn check_shared(
     must: &str,
 ) -> Result<()> {
     let Some((_, found)) = table.column(column) else { return Ok(()) };
+    if done == "rename" && only && !child_ids(cx, table.oid)?.is_empty() {
+        return Err(refused(must.to_owned()));
+    }
     if found.inherited > 0 {
         return Err(refused(format!("cannot {done} inherited column \"{column}\"")));
     }
@@ -245,6 +248,9 @@ pub fn drop_column(
     only: bool,
 ) -> Result<()> {
     let table = refresh(cx, id)?;
+    if crate::column::check_column_name(name).is_err() {
+        base::bail!(FEATURE_NOT_SUPPORTED, "cannot drop system column \"{name}\"");
+    }
     let Some((number, column)) = table.column(name) else {
         return alter_table::missing_to_drop(cx, &table, name, if_exists);
     };
@@ -252,6 +258,11 @@ pub fn drop_column(
         return Err(refused(format!("cannot drop inherited column \"{name}\"")));
     }
     super::partition::check_no_key(&table, name, "drop")?;
+    if !only && table.is_partitioned() {
+        for below in descendants(cx, id, LockMode::AccessExclusive)? {
+            super::partition::check_no_key(&refresh(cx, below)?, name, "drop")?;
+        }
+    }
     if only {
         expect_no_partitions(cx, &table, "drop column")?;
     }

@@ -136,7 +136,12 @@ fn rename_column(table: &Name, column: &str, to: &str, cx: &mut ExecContext<'_>)
     inherit::each(cx, table.oid, only, |cx, id| rename_one_column(cx, id, column, to))
 }
 
-fn rename_one_column(cx: &mut ExecContext<'_>, id: u32, column: &str, to: &str) -> Result<()> {
+pub(crate) fn rename_one_column(
+    cx: &mut ExecContext<'_>,
+    id: u32,
+    column: &str,
+    to: &str,
+) -> Result<()> {
     let table = refresh(cx, id)?;
     let (number, _) = table
         .column(column)

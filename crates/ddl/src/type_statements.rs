@@ -26,9 +26,11 @@ pub fn run(statement: &TypeStatement, cx: &mut ExecContext<'_>) -> Result<()> {
         TypeStatement::CreateDomain(def) => domain::create(cx, def),
         TypeStatement::AlterDomain { name, step } => domain::alter(cx, name, step),
         TypeStatement::CreateComposite { name, columns } => composite::create(cx, name, columns),
-        TypeStatement::AlterComposite { name, steps } => composite::alter(cx, name, steps),
-        TypeStatement::RenameAttribute { name, from, to } => {
-            composite::rename_attribute(cx, name, from, to)
+        TypeStatement::AlterComposite { name, steps, cascade } => {
+            composite::alter(cx, name, steps, *cascade)
+        }
+        TypeStatement::RenameAttribute { name, from, to, cascade } => {
+            composite::rename_attribute(cx, name, (from, to), *cascade)
         }
         TypeStatement::Rename { kind, name, to } => rename(cx, kind, name, to),
         TypeStatement::SetSchema { kind, name, to } => set_schema(cx, kind, name, to),

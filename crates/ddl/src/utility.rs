@@ -91,6 +91,10 @@ fn run(
         Utility::CreateTableAs { .. } => return create_table_as::run(utility, cx),
         Utility::CreateIndex { .. } => create_index::run(utility, cx)?,
         Utility::Reindex(reindex) => steps::reindex(reindex, cx)?,
+        Utility::RelationStatistics(query) => {
+            let rows = maintain::relation_statistics::set(query, cx)?;
+            return Ok(Outcome { rows, tag: Some("UPDATE") });
+        }
         Utility::Cluster { table, index, verbose } => {
             maintain::cluster::run(table.as_ref(), index.as_deref(), *verbose, cx)?;
         }

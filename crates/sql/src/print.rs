@@ -329,6 +329,14 @@ impl Printer<'_, '_> {
         }
     }
 
+    /// An expression's text where `t.*` would stand for the columns of `t`.
+    pub fn alone(&self, expr: &Expr) -> String {
+        match self.whole(expr) {
+            Some(whole) => format!("{whole}::{}", self.type_name(expr.ty(), -1)),
+            None => self.print(expr),
+        }
+    }
+
     /// An expression's text.
     pub fn print(&self, expr: &Expr) -> String {
         if let Some(whole) = self.whole(expr) {
@@ -402,7 +410,10 @@ impl Printer<'_, '_> {
                     indexes.iter().map(|i| format!("[{}]", self.print(i))).collect();
                 format!("{}{indexes}", self.part(array))
             }
-            Expr::Row(fields) => format!("ROW({})", self.list(fields)),
+            Expr::Row(fields) => {
+                let fields: Vec<String> = fields.iter().map(|f| self.alone(f)).collect();
+                format!("ROW({})", fields.join(", "))
+            }
             Expr::RowCompare { op, fields } => self.row_compare(*op, fields),
             Expr::SessionValue(name, _) => name.to_uppercase().to_string(),
             Expr::Subquery(subquery) => {

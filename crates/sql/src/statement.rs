@@ -54,6 +54,10 @@ pub(crate) fn prepare(
             let (change, output) = binder.insert(stmt)?;
             plan_change(binder, change, output, "INSERT")
         }
+        NodeEnum::UpdateStmt(stmt) if binder.sets_statistics(stmt) => {
+            let utility = binder.relation_statistics(stmt)?;
+            Ok((plain(binder, utility), Vec::new()))
+        }
         NodeEnum::UpdateStmt(stmt) => {
             let (change, output) = binder.update(stmt)?;
             plan_change(binder, change, output, "UPDATE")
@@ -530,6 +534,7 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::CreateIndex { .. } => ("CREATE INDEX", true),
         Utility::Reindex(_) => ("REINDEX", true),
         Utility::Cluster { .. } => ("CLUSTER", true),
+        Utility::RelationStatistics(_) => ("UPDATE", true),
         Utility::CreateSchema { .. } => ("CREATE SCHEMA", true),
         Utility::Truncate { .. } => ("TRUNCATE TABLE", true),
         Utility::CopyFrom { .. } => ("COPY", true),

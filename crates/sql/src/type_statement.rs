@@ -62,6 +62,8 @@ pub enum TypeStatement {
         name: Name,
         /// What, in order.
         steps: Vec<AlterComposite>,
+        /// CASCADE: tables of the type follow.
+        cascade: bool,
     },
     /// ALTER TYPE … RENAME ATTRIBUTE.
     RenameAttribute {
@@ -71,6 +73,8 @@ pub enum TypeStatement {
         from: String,
         /// Its new name.
         to: String,
+        /// CASCADE: tables of the type follow.
+        cascade: bool,
     },
     /// ALTER TYPE, DOMAIN … RENAME TO.
     Rename {

@@ -407,6 +407,35 @@ pub enum AlterTable {
         /// The target; None: the setting's.
         target: Option<u16>,
     },
+    /// ALTER COLUMN SET STORAGE.
+    SetStorage {
+        /// Column.
+        column: String,
+        /// As in `pg_attribute.attstorage`.
+        storage: char,
+    },
+    /// ALTER COLUMN SET COMPRESSION.
+    SetCompression {
+        /// Column.
+        column: String,
+        /// As in `pg_attribute.attcompression`; None: the setting's.
+        method: Option<char>,
+    },
+    /// ALTER COLUMN SET (…) and RESET (…).
+    ColumnOptions {
+        /// Column.
+        column: String,
+        /// SET.
+        set: Vec<(String, String)>,
+        /// RESET.
+        reset: Vec<String>,
+    },
+    /// ALTER INDEX … ALTER COLUMN … SET STATISTICS of a column by its number.
+    IndexStatistics(i32),
+    /// SET LOGGED and SET UNLOGGED.
+    SetLogged(bool),
+    /// OF; NOT OF without a type.
+    Of(Option<Oid>),
     /// ALTER COLUMN TYPE; `using` is SQL.
     SetType {
         /// Column.
@@ -557,6 +586,9 @@ pub enum Utility {
     },
     /// SAVEPOINT.
     Savepoint(String),
+    /// UPDATE of `pg_class` that sets what ANALYZE found: a query of relations with new rows, pages and pages that
+    /// all see, NULL where nothing is said.
+    RelationStatistics(String),
     /// RELEASE.
     Release(String),
     /// ROLLBACK TO.

@@ -54,7 +54,7 @@ pub fn print(cx: &PrepareContext<'_>, view: &catalog::Table, pretty: bool) -> Re
             pretty,
             bare: false,
             frames: RefCell::default(),
-            rows: false,
+            rows: true,
             qualifies: false,
             selects: selects_of(select),
         };
@@ -162,7 +162,7 @@ impl<'p, 'b> Printer<'p, 'b> {
             pretty: false,
             bare: false,
             frames: RefCell::default(),
-            rows: false,
+            rows: true,
             qualifies: false,
             selects: selects_of(root),
         }
@@ -468,7 +468,11 @@ impl<'p, 'b> Printer<'p, 'b> {
                     Some((text, _)) => format!("{text} AS {}", quote_ident(name)),
                     None => format!("{} AS {}", self.expr(e, out.indent), quote_ident(name)),
                 },
-                _ => format!("{} AS {}", self.expr(e, out.indent), quote_ident(name)),
+                _ => {
+                    let names = Here { printer: self, indent: out.indent };
+                    let text = self.printer(&names, out.indent).alone(e);
+                    format!("{text} AS {}", quote_ident(name))
+                }
             };
             // As PostgreSQL: no name where none was given and none is needed.
             if name == "?column?" && names.is_none() {

@@ -180,6 +180,15 @@ pub struct Column {
     /// Statistics target of ANALYZE; None: the setting's.
     #[serde(default)]
     pub statistics: Option<u16>,
+    /// SET STORAGE: the letter of `pg_attribute.attstorage`; None: the type's.
+    #[serde(default)]
+    pub storage: Option<char>,
+    /// SET COMPRESSION: the letter of `pg_attribute.attcompression`.
+    #[serde(default)]
+    pub compression: Option<char>,
+    /// SET (n_distinct = …) and kin.
+    #[serde(default)]
+    pub options: Vec<(String, String)>,
 }
 
 /// An identity column's sequence.

@@ -171,6 +171,9 @@ fn table_attributes(cx: &SystemCx<'_>, t: &Table, out: &mut Vec<Vec<Datum>>) {
         } else {
             attribute(t.oid, number, &c.name, c.ty, c.typmod)
                 .set("attstattarget", c.statistics.map_or(-1, i32::from))
+                .set_some("attstorage", c.storage)
+                .set_some("attcompression", c.compression)
+                .set("attoptions", options(&c.options))
                 .set("attnotnull", c.not_null)
                 .set("atthasdef", c.default.is_some())
                 .set(

@@ -29,6 +29,14 @@ impl Row {
         self
     }
 
+    /// Sets a column if there is a letter for it.
+    pub fn set_some(self, column: &str, letter: Option<char>) -> Row {
+        match letter {
+            Some(letter) => self.set(column, letter),
+            None => self,
+        }
+    }
+
     /// Sets several columns to one value.
     pub fn fill(mut self, columns: &[&str], value: Datum) -> Row {
         for column in columns {

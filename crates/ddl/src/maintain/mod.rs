@@ -4,6 +4,7 @@ mod analyze;
 pub mod cluster;
 pub mod clustered;
 mod extended;
+pub mod relation_statistics;
 pub mod verbose;
 
 use std::sync::Arc;

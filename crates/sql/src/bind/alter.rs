@@ -9,6 +9,7 @@ use crate::role::RoleStatement;
 use crate::trigger::TriggerSelection;
 use crate::utility::{AlterRoutine, AlterTable, LargeObjectStatement, Name, Utility};
 
+use super::column_options::{column_options, def_word, storage_letter};
 use super::define::object_kind;
 use super::{Binder, inner};
 
@@ -26,7 +27,7 @@ impl Binder<'_> {
         let mut steps = Vec::with_capacity(stmt.cmds.len());
         for (number, node) in stmt.cmds.iter().enumerate() {
             let Some(NodeEnum::AlterTableCmd(cmd)) = &node.node else { continue };
-            self.check_new_check(&table, cmd, &stmt.cmds)?;
+            self.check_new_check(&table, cmd, &stmt.cmds).map_err(base::Error::without_position)?;
             let before = &stmt.cmds[..number];
             self.alter_step(&table, cmd, before, &mut steps)?;
         }
@@ -241,9 +242,34 @@ impl Binder<'_> {
                 };
                 AlterTable::SetStatistics { column, target: super::statistics::target_of(target)? }
             }
-            T::AtSetStorage | T::AtSetStatistics | T::AtSetCompression => {
-                return Ok(());
+            T::AtSetStatistics => AlterTable::IndexStatistics(cmd.num),
+            T::AtSetStorage => {
+                AlterTable::SetStorage { column, storage: storage_letter(&def_word(cmd))? }
             }
+            T::AtSetCompression => {
+                let method = match def_word(cmd).as_str() {
+                    "default" => None,
+                    "pglz" => Some('p'),
+                    "lz4" => Some('l'),
+                    other => {
+                        base::bail!(
+                            INVALID_PARAMETER_VALUE,
+                            "invalid compression method \"{other}\""
+                        )
+                    }
+                };
+                AlterTable::SetCompression { column, method }
+            }
+            T::AtSetOptions | T::AtResetOptions => {
+                let Some(NodeEnum::List(list)) = inner(&cmd.def) else { return Ok(()) };
+                let set = cmd.subtype == T::AtSetOptions as i32;
+                column_options(column, &list.items, set)?
+            }
+            T::AtAddOf => {
+                let Some(NodeEnum::TypeName(name)) = inner(&cmd.def) else { return Ok(()) };
+                AlterTable::Of(Some(self.type_of_table(name)?))
+            }
+            T::AtDropOf => AlterTable::Of(None),
             T::AtEnableTrig => enable('O', TriggerSelection::Named(column)),
             T::AtEnableAlwaysTrig => enable('A', TriggerSelection::Named(column)),
             T::AtEnableReplicaTrig => enable('R', TriggerSelection::Named(column)),
@@ -262,7 +288,9 @@ impl Binder<'_> {
             T::AtNoForceRowSecurity => AlterTable::ForceRowSecurity(false),
             // So it is already: no rows are replicated, there are no oids, and unlogged tables are logged.
             T::AtReplicaIdentity if !is_by_index(cmd) => return Ok(()),
-            T::AtSetLogged | T::AtDropOids => return Ok(()),
+            T::AtDropOids => return Ok(()),
+            T::AtSetLogged => AlterTable::SetLogged(true),
+            T::AtSetUnLogged => AlterTable::SetLogged(false),
             _ => return Err(base::Error::unsupported(super::words::alter_table(cmd))),
         };
         steps.push(step);

@@ -236,6 +236,14 @@ impl Binder<'_> {
                     }
                     checks.extend(def.constraints.iter().filter_map(check_of));
                 }
+                Some(NodeEnum::TableLikeClause(like)) => {
+                    let Some(range) = &like.relation else { continue };
+                    let Ok(table) = self.find_table(&unplaced(range)) else { continue };
+                    for (_, column) in table.live_columns() {
+                        let ty = base::Oid(column.ty);
+                        columns.push(ColumnDef::new(&column.name, ty, column.typmod));
+                    }
+                }
                 _ => checks.extend(check_of(node)),
             }
         }

@@ -72,6 +72,7 @@ impl Binder<'_> {
                 name: self.name_of_range(&s.relation)?,
                 from: s.subname.clone(),
                 to: s.newname.clone(),
+                cascade: s.behavior == pb::DropBehavior::DropCascade as i32,
             }));
         }
         if s.rename_type == pb::ObjectType::ObjectDomconstraint as i32 {
@@ -291,7 +292,14 @@ impl Binder<'_> {
                 _ => return Err(base::Error::unsupported("this ALTER TYPE")),
             });
         }
-        Ok(TypeStatement::AlterComposite { name, steps })
+        let cascades = |node: &pb::Node| match &node.node {
+            Some(NodeEnum::AlterTableCmd(cmd)) => {
+                cmd.behavior == pb::DropBehavior::DropCascade as i32
+            }
+            _ => false,
+        };
+        let cascade = s.cmds.iter().any(cascades);
+        Ok(TypeStatement::AlterComposite { name, steps, cascade })
     }
 }
 
