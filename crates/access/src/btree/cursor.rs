@@ -78,6 +78,23 @@ impl Cursor {
         (self.range, self.backward, self.place) = (range, backward, Place::Start);
     }
 
+    /// Leaves out entries whose keys are below `from`, of a scan forwards: what lies behind the leaf at hand is
+    /// looked for from the root.
+    pub fn skip_to(&mut self, from: &[u8]) {
+        if self.backward || self.range.from.as_slice() >= from {
+            return;
+        }
+        self.range.from.clear();
+        self.range.from.extend_from_slice(from);
+        let keys = &self.keys;
+        let below =
+            |(begin, end, _): &(u32, u32, TupleId)| keys[*begin as usize..*end as usize] < *from;
+        self.at += self.entries[self.at..].partition_point(below);
+        if self.at == self.entries.len() && !matches!(self.place, Place::End) {
+            self.place = Place::Start;
+        }
+    }
+
     /// Goes to the end: no entry is left.
     pub fn end(&mut self) {
         self.keys.clear();

@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use base::Result;
 use sched::observe;
+use sql::expr::SortKey;
 use sql::plan::Node;
 use sql::{Expr, Plan};
-use types::Batch;
+use types::{Batch, Datum};
 
 use super::{
     aggregate, append, bitmap_heap_scan, cte, distinct, filter, function_scan, gather,
@@ -207,6 +208,10 @@ impl Operator for Measured {
 
     fn hasten(&mut self) {
         self.inner.hasten();
+    }
+
+    fn skip_to(&mut self, plan: &Plan, key: &SortKey, value: &Datum) -> Result<()> {
+        self.inner.skip_to(plan, key, value)
     }
 
     fn changed(&self) -> Option<u64> {

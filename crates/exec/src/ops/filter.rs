@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use base::Result;
+use sql::expr::SortKey;
 use sql::plan::Node;
 use sql::{Expr, Plan};
-use types::Batch;
+use types::{Batch, Datum};
 
 use super::before_error::Postponed;
 use super::key_filter::KeyFilter;
@@ -56,6 +57,11 @@ impl Operator for Filter {
 
     fn hasten(&mut self) {
         self.input.hasten();
+    }
+
+    fn skip_to(&mut self, plan: &Plan, key: &SortKey, value: &Datum) -> Result<()> {
+        let Node::Filter { input, .. } = &plan.node else { return Err(wrong_node()) };
+        self.input.skip_to(input, key, value)
     }
 
     fn prepare(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {

@@ -2,8 +2,10 @@
 
 use access::KeyRange;
 use base::{Oid, Result};
+use catalog::Index;
 use sql::Expr;
-use sql::plan::{IndexBounds, KeyStep};
+use sql::expr::SortKey;
+use sql::plan::{IndexBounds, KeyStep, Scan, ScanColumn};
 use types::Datum;
 use types::cross::{self, Place};
 use types::key::{self, KeyOrder};
@@ -294,4 +296,28 @@ pub fn point(
     key: &mut Vec<u8>,
 ) -> Result<bool> {
     append(equal, codec.columns.iter(), run, key)
+}
+
+/// The key bytes from which a scan without bounds has rows whose `key` is no less than a value; None unless the
+/// index is in that order.
+///
+/// # Errors
+/// Those of the value's form as a key.
+pub fn beginning_at(
+    codec: &KeyCodec,
+    (scan, index, bounds): (&Scan, &Index, &IndexBounds),
+    key: &SortKey,
+    value: &Datum,
+) -> Result<Option<Vec<u8>>> {
+    let (Some((_, ty, order)), Some(first)) = (codec.columns.first(), index.columns.first()) else {
+        return Ok(None);
+    };
+    let Expr::Column(column, of_key) = &key.expr else { return Ok(None) };
+    let read = scan.columns.get(usize::from(*column));
+    let ordered = matches!(read, Some(ScanColumn::Attr(n)) if *n == first.column)
+        && bounds.fixed() == 0
+        && bounds.either.is_empty()
+        && of_key == ty
+        && key.descending == order.descending;
+    Ok(if ordered && !value.is_null() { Some(encoded(*ty, value, *order)?) } else { None })
 }

@@ -8,10 +8,11 @@ use access::{BTree, Heap, KeyRange};
 use base::{Error, Oid, RelId, Result, TupleId};
 use catalog::{Index, Table};
 use sql::Plan;
+use sql::expr::SortKey;
 use sql::plan::{Node, Scan, ScanColumn};
 use types::batch::BATCH_ROWS;
 use types::key::{self, KeyOrder};
-use types::{Batch, Column};
+use types::{Batch, Column, Datum};
 
 use super::before_error::Postponed;
 use super::index_bounds;
@@ -201,6 +202,18 @@ impl Operator for IndexOnlyScan {
                 return Ok(None);
             }
         }
+    }
+
+    fn skip_to(&mut self, plan: &Plan, key: &SortKey, value: &Datum) -> Result<()> {
+        let Node::IndexOnlyScan { scan, index, bounds, backward } = &plan.node else {
+            return Err(wrong_node());
+        };
+        let Some(cursor) = self.cursor.as_mut().filter(|_| !*backward) else { return Ok(()) };
+        let codec = KeyCodec::new(&scan.table, index);
+        if let Some(from) = index_bounds::beginning_at(&codec, (scan, index, bounds), key, value)? {
+            cursor.skip_to(&from);
+        }
+        Ok(())
     }
 
     fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {

@@ -8,10 +8,11 @@ use access::{BTree, KeyRange};
 use base::{Oid, RelId, Result, TupleId};
 use catalog::Index;
 use sql::Plan;
+use sql::expr::SortKey;
 use sql::plan::{IndexBounds, Node, Scan};
 use txn::Transaction;
-use types::Batch;
 use types::batch::BATCH_ROWS;
+use types::{Batch, Datum};
 
 use super::before_error::Postponed;
 use super::index_bounds;
@@ -306,6 +307,18 @@ impl Operator for IndexScan {
         }
         self.unfiltered = rows;
         Ok(!more)
+    }
+
+    fn skip_to(&mut self, plan: &Plan, key: &SortKey, value: &Datum) -> Result<()> {
+        let of = parts(plan)?;
+        let of_scan = (of.scan, of.index, of.bounds);
+        if !of.backward
+            && let Some(cursor) = &mut self.cursor
+            && let Some(from) = index_bounds::beginning_at(&self.codec, of_scan, key, value)?
+        {
+            cursor.skip_to(&from);
+        }
+        Ok(())
     }
 
     fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {

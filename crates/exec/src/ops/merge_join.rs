@@ -11,6 +11,10 @@
 //! rows that found nothing where the kind of join wants them. Reading ends as soon as nothing more
 //! can come of it.
 //!
+//! A batch in which nothing found a partner lies in a gap of the other side. Before the next one is read, that input
+//! is told which key comes next ([`Operator::skip_to`]): an index is asked anew from there, so that
+//! `ORDER BY key LIMIT 1` over a join whose first row comes late reads few rows.
+//!
 //! Keys are compared as bytes ([`super::sort::encode`]). One with a NULL equals nothing. Left rows
 //! keep their order in the output (RIGHT and FULL put rows of the right side between them).
 
@@ -26,8 +30,9 @@ use super::before_error::Postponed;
 use super::sort::encode;
 use crate::ops::measure::{REMOVED_BY_JOIN, count};
 use crate::ops::operator::{Operator, types, wrong_node};
+use crate::rows::Row;
 use crate::run::Run;
-use crate::{rows, vector};
+use crate::{eval, rows, vector};
 
 /// Rows with the bytes of their keys.
 struct Keyed {
@@ -106,6 +111,8 @@ struct MergeState {
     /// The current group: its first row, and the row after it once it is complete.
     first: usize,
     end: Option<usize>,
+    /// Some left row of the batch found a partner.
+    partnered: bool,
     /// Right rows that found a partner, and how many of them have been dealt with.
     matched: Vec<bool>,
     told: usize,
@@ -155,12 +162,27 @@ impl MergeState {
             window: Keyed::new(right),
             first: 0,
             end: Some(0),
+            partnered: false,
             matched: vec![],
             told: 0,
             pairs: Default::default(),
             postponed: Postponed::default(),
             done: false,
         }
+    }
+
+    /// Whether all of the left batch comes before the right side's group.
+    fn is_before_right(&self) -> bool {
+        let (batch, window) = (&self.batch, &self.window);
+        let known = batch.len() > 0 && self.first < window.len() && !window.nulls[self.first];
+        known && batch.key(batch.len() - 1) < window.key(self.first)
+    }
+
+    /// Whether all of the window comes before the left row.
+    fn is_before_left(&self) -> bool {
+        let (batch, window) = (&self.batch, &self.window);
+        let known = window.len() > 0 && self.at < batch.len() && !batch.nulls[self.at];
+        known && window.key(window.len() - 1) < batch.key(self.at)
     }
 
     /// Goes on to the next group of the right side. False: the window must grow first, or there is no
@@ -274,6 +296,7 @@ impl MergeState {
             of_right = kept.iter().map(|n| of_right[*n as usize]).collect();
         }
         of_right.iter().for_each(|n| self.matched[*n as usize] = true);
+        self.partnered |= !of_left.is_empty();
         let mut found = of_left.iter().copied().peekable();
         let mut lonely = Vec::new();
         let mut partnered = Vec::new();
@@ -321,10 +344,21 @@ impl MergeJoin {
 
     /// The next left batch. Everything has been flushed.
     fn read_left(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
-        let (Node::MergeJoin { left, keys, .. }, Some(state)) = (&plan.node, &mut self.state)
+        let (Node::MergeJoin { left, keys, kind, .. }, Some(state)) = (&plan.node, &mut self.state)
         else {
             return Err(wrong_node());
         };
+        // None of the rows just passed found a partner: those before the right side's group find none, either.
+        if matches!(kind, JoinKind::Inner | JoinKind::Semi)
+            && !state.partnered
+            && state.is_before_right()
+        {
+            let own = sort_keys(keys, true).swap_remove(0);
+            let row = Row::Batch(&state.window.rows, state.first);
+            let value = eval::eval(&keys[0].right, row, run)?;
+            self.left.skip_to(left, &own, &value)?;
+        }
+        state.partnered = false;
         let mut next = Keyed::new(&types(left, run.prepared));
         match self.left.next(left, run)? {
             Some(batch) => next.add(&batch, &sort_keys(keys, true), run)?,
@@ -336,11 +370,21 @@ impl MergeJoin {
 
     /// Lets the window begin with the current group and adds the next right batch.
     fn read_right(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
-        let (Node::MergeJoin { right, keys, .. }, Some(state)) = (&plan.node, &mut self.state)
+        let (Node::MergeJoin { right, keys, kind, .. }, Some(state)) =
+            (&plan.node, &mut self.state)
         else {
             return Err(wrong_node());
         };
         let gone = state.first;
+        if matches!(kind, JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti)
+            && state.is_before_left()
+            && !state.matched.contains(&true)
+        {
+            let own = sort_keys(keys, false).swap_remove(0);
+            let row = Row::Batch(&state.batch.rows, state.at);
+            let value = eval::eval(&keys[0].left, row, run)?;
+            self.right.skip_to(right, &own, &value)?;
+        }
         state.window.drop_before(gone);
         state.matched.drain(..gone);
         (state.first, state.end, state.told) = (0, None, state.told.saturating_sub(gone));

@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use base::{Error, Oid, Result};
+use sql::expr::SortKey;
 use sql::{Expr, Plan, Prepared};
-use types::Batch;
+use types::{Batch, Datum};
 
 use crate::ops::key_filter::KeyFilter;
 use crate::ops::team::Member;
@@ -49,6 +50,15 @@ pub trait Operator: Send {
 
     /// No more than the first `rows` rows will be asked for.
     fn bound(&mut self, _rows: u64) {}
+
+    /// Of rows that come in the order of `key` (over the output columns), those before this value need not be handed
+    /// up, if that saves work.
+    ///
+    /// # Errors
+    /// Those of the value's form as a key.
+    fn skip_to(&mut self, _plan: &Plan, _key: &SortKey, _value: &Datum) -> Result<()> {
+        Ok(())
+    }
 
     /// The first rows are wanted soon, and perhaps no others: they are not kept back until there are more.
     fn hasten(&mut self) {}
