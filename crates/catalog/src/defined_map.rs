@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use imbl::{HashMap, OrdMap};
+use imbl::{HashMap, OrdMap, OrdSet};
 
 use crate::object::{Defined, Id, OperatorClass};
 
@@ -14,6 +14,10 @@ pub(crate) struct DefinedMap {
     pub(crate) operators: HashMap<String, Vec<Id>>,
     /// Casts by source and target.
     pub(crate) casts: HashMap<(Id, Id), Id>,
+    /// Oids of publications: every change of a row asks whether there are any.
+    pub(crate) publications: OrdSet<Id>,
+    /// Oids of subscriptions.
+    pub(crate) subscriptions: OrdSet<Id>,
 }
 
 impl DefinedMap {
@@ -26,6 +30,8 @@ impl DefinedMap {
                 self.casts.insert((o.source, o.target), oid);
             }
             Defined::Class(o) if o.usable => learn(o),
+            Defined::Publication(_) => drop(self.publications.insert(oid)),
+            Defined::Subscription(_) => drop(self.subscriptions.insert(oid)),
             _ => {}
         }
         self.all.insert(oid, Arc::new(object));
@@ -45,6 +51,8 @@ impl DefinedMap {
                 }
             }
             Defined::Cast(o) => drop(self.casts.remove(&(o.source, o.target))),
+            Defined::Publication(_) => drop(self.publications.remove(&id)),
+            Defined::Subscription(_) => drop(self.subscriptions.remove(&id)),
             _ => {}
         }
         true

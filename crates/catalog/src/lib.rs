@@ -21,6 +21,7 @@ pub mod object;
 pub mod partition;
 pub mod partition_text;
 pub mod privilege;
+pub mod publication;
 pub mod routine;
 pub mod sequence;
 pub mod snapshot;
@@ -37,8 +38,8 @@ pub use object::{
     EventTrigger, ExtendedStatistics, Extension, FamilyFunction, FamilyOperator, ForeignKey,
     ForeignKeyAction, Function, FunctionArg, Identity, Index, IndexColumn, KeyCollation,
     KeyExpression, Membership, Object, OnCommit, Operator, OperatorClass, OperatorFamily,
-    PartitionBound, PartitionKey, Partitioning, Policy, RangeKind, Role, Rule, Schema, Sequence,
-    SessionDefaults, Table, TableKind, TableStats, TextSearchConfig, TextSearchDictionary, Trigger,
+    PartitionBound, PartitionKey, Partitioning, Policy, Publication, PublicationSchema, PublicationTable, RangeKind, ReplicaIdentity, Role, Rule, Schema, Sequence,
+    SessionDefaults, Subscription, SubscriptionTable, Table, TableKind, TableStats, TextSearchConfig, TextSearchDictionary, Trigger,
     UserType, UserTypeKind, ViewQuery, rule_event, trigger_type,
 };
 pub use snapshot::Snapshot;

@@ -348,6 +348,9 @@ pub(crate) fn run_step(
         AlterTable::Partition(command) => super::partition::run(cx, id, command),
         AlterTable::Inherit(parent) => inherit::inherit(cx, id, parent),
         AlterTable::NoInherit(parent) => inherit::no_inherit(cx, id, parent),
+        AlterTable::ReplicaIdentity(letter, index) => {
+            super::replica_identity::set(cx, id, *letter, index)
+        }
         AlterTable::ClusterOn(name) => {
             let table = refresh(cx, id)?;
             let index = match name {
@@ -624,6 +627,7 @@ fn set_not_null(cx: &mut ExecContext<'_>, id: u32, column: &str, not_null: bool)
         if in_primary {
             base::bail!(INVALID_TABLE_DEFINITION, "column \"{column}\" is in a primary key");
         }
+        super::replica_identity::keep_not_null(&view, &table, number, column)?;
     }
     column_mut(&mut table, column)?.not_null = not_null;
     put(cx, table)

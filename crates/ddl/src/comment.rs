@@ -118,6 +118,16 @@ fn target(
             })?;
             Ok((found.oid, 0))
         }
+        "PUBLICATION" | "SUBSCRIPTION" => {
+            let name = &object.name;
+            let found = match kind {
+                "PUBLICATION" => view.publication_named(name).map(|p| p.oid),
+                _ => view.subscription_named(name).map(|s| s.oid),
+            };
+            let noun = kind.to_lowercase();
+            let missing = || err!(UNDEFINED_OBJECT, "{noun} \"{name}\" does not exist");
+            Ok((found.ok_or_else(missing)?, 0))
+        }
         // That there is one has been looked up before.
         "RULE" => {
             let table = view.expect_table(path, object.schema.as_deref(), &object.name)?;
@@ -199,6 +209,11 @@ fn check_owner(kind: &str, object: u32, cx: &mut ExecContext<'_>) -> Result<()> 
             };
             let Some(domain) = view.user_types().find(has) else { return Ok(()) };
             (AclKind::Type, domain.oid, "type", domain.name.as_str())
+        }
+        "PUBLICATION" | "SUBSCRIPTION" => {
+            let name = view.defined_by_oid(object).map_or("", |d| d.name());
+            let noun = if kind == "PUBLICATION" { "publication" } else { "subscription" };
+            (AclKind::Defined, object, noun, name)
         }
         kind => {
             if let Some(ty) = view.composite_of_class(object) {

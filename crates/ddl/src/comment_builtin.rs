@@ -122,7 +122,7 @@ pub fn named(
             let oid = named::extension(view, name).ok_or_else(missing)?;
             found(class::EXTENSION, oid, "extension", name)
         }
-        "FOREIGN-DATA WRAPPER" | "PUBLICATION" | "SERVER" | "SUBSCRIPTION" => {
+        "FOREIGN-DATA WRAPPER" | "SERVER" => {
             return Err(missing());
         }
         "FOREIGN TABLE" => {

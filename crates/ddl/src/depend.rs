@@ -177,7 +177,11 @@ fn users(view: &Snapshot, used: &Used, item: Item) -> Vec<(Item, Tie)> {
                 out.extend(parts.map(|t| (Item::Trigger(part.oid, t.oid), Tie::Auto)));
             }
         }
-        Item::Default(..) | Item::Attribute(..) | Item::Policy(..) | Item::Rule(..) => {}
+        Item::Default(..)
+        | Item::Attribute(..)
+        | Item::Policy(..)
+        | Item::Published(..)
+        | Item::Rule(..) => {}
     }
     // Newer objects go first.
     out.sort_by_key(|(i, _)| std::cmp::Reverse(i.oid()));
@@ -286,6 +290,8 @@ fn column_users(view: &Snapshot, id: u32, n: u16, out: &mut Vec<(Item, Tie)>) {
     out.extend(bodies.map(|f| (Item::Function(f.oid), Tie::Normal)));
     let about = view.extended_statistics().filter(|s| s.table == id && s.uses_column(n));
     out.extend(about.map(|s| (Item::Defined(s.oid), Tie::Auto)));
+    let published = super::publication::column_users(view, id, n);
+    out.extend(published.into_iter().map(|item| (item, Tie::Normal)));
     let owned = view.sequences().filter(|s| s.owned_by == Some((id, n)));
     out.extend(owned.map(|s| (Item::Sequence(s.oid), Tie::Auto)));
     out.extend(keys_from_others(view, table, |k| k.referenced.contains(&n)));
@@ -718,6 +724,9 @@ fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<
         }
         Item::Schema(id) | Item::Function(id) => {
             remove_comments(cx, id)?;
+            if matches!(item, Item::Schema(_)) {
+                super::publication::forget(cx, id)?;
+            }
             exec::rights::forget(cx, id)?;
             // Default privileges in a schema go with it.
             let view = cx.catalog_tx.view();
@@ -762,6 +771,7 @@ fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<
         }
         Item::Trigger(table, id) => super::trigger::remove(cx, table, id),
         Item::Policy(table, id) => super::policy::remove(cx, table, id),
+        Item::Published(publication, id) => super::publication::remove_member(cx, publication, id),
         Item::Rule(table, id) => super::rule::remove(cx, table, id),
         Item::Default(table, n) => {
             let Ok(mut table) = refresh(cx, table) else { return Ok(()) };

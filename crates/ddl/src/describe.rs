@@ -104,6 +104,16 @@ pub fn describe(view: &Snapshot, path: &[u32], item: Item) -> String {
             Some(name) => format!("collation {name}"),
             None => format!("collation {id}"),
         },
+        Item::Published(publication, id) => {
+            let found = match view.defined_by_oid(publication).map(|d| &**d) {
+                Some(catalog::Defined::Publication(p)) => p,
+                _ => return format!("publication {publication}"),
+            };
+            let table = found.tables.iter().find(|t| t.oid == id).map_or(0, |t| t.table);
+            let name = view.table(table).map(|t| qualified(view, path, t.schema, &t.name));
+            let name = name.unwrap_or_default();
+            format!("publication of table {name} in publication {}", found.name)
+        }
         Item::Defined(id) => super::defined::describe(view, path, id),
     }
 }

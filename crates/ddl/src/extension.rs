@@ -559,8 +559,8 @@ fn move_member(id: u32, schema: u32, to: &str, cx: &mut ExecContext<'_>) -> Resu
     if let Some(defined) = view.defined_by_oid(id) {
         let mut defined = Defined::clone(defined);
         match defined.place_mut() {
-            Some((place, _, _)) => *place = schema,
-            None => return Ok(()),
+            Some((Some(place), _, _)) => *place = schema,
+            _ => return Ok(()),
         }
         return cx.catalog_tx.put(cx.tx, Object::Defined(Box::new(defined)));
     }

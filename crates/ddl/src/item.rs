@@ -54,6 +54,8 @@ pub enum Item {
     Function(u32),
     /// A collation.
     Collation(u32),
+    /// A table in a publication, by the oids of the publication and of the entry.
+    Published(u32, u32),
     /// An operator, cast, operator class or family, conversion.
     Defined(u32),
 }
@@ -71,6 +73,7 @@ impl Item {
             | Item::Trigger(_, id)
             | Item::Policy(_, id)
             | Item::Rule(_, id)
+            | Item::Published(_, id)
             | Item::Default(id, _)
             | Item::Type(id)
             | Item::Attribute(id, _)
@@ -97,6 +100,7 @@ impl Item {
             | Item::Attribute(..)
             | Item::Function(_)
             | Item::Collation(_)
+            | Item::Published(..)
             | Item::Defined(_) => None,
         }
     }

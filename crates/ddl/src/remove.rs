@@ -36,6 +36,7 @@ pub fn remove_table(cx: &mut ExecContext<'_>, id: u32, gone: &HashSet<Item>) -> 
     let indexes: Vec<u32> = view.all_indexes_of(id).collect();
     indexes.into_iter().try_for_each(|index| remove_index(cx, index))?;
     remove_comments(cx, id)?;
+    crate::publication::forget(cx, id)?;
     if table.kind == TableKind::View {
         remove_comments(cx, catalog::system::rule_id(id))?;
     }

@@ -202,6 +202,15 @@ fn rename_in_expressions(
         }
         cx.catalog_tx.put(cx.tx, Object::Index(index))?;
     }
+    for publication in view.publications().filter(|p| p.table(table.oid).is_some()) {
+        let mut publication = publication.clone();
+        for member in publication.tables.iter_mut().filter(|t| t.table == table.oid) {
+            if let Some(sql) = &mut member.filter {
+                renamed(cx, sql)?;
+            }
+        }
+        cx.catalog_tx.put(cx.tx, Object::Defined(Box::new(Defined::Publication(publication))))?;
+    }
     for about in view.extended_statistics().filter(|s| s.table == table.oid) {
         let mut about = about.clone();
         for expression in &mut about.expressions {

@@ -15,7 +15,8 @@ use txn::{LockMode, LockTag, LockWait};
 use crate::{
     alter_table, collation, comment, create_index, create_schema, create_table, create_table_as,
     database, defined, drop, event_trigger, extension, function, inherit, large_object, maintain,
-    policy, rename, role, rule, sequence, set_constraints, set_schema, steps, trigger, truncate,
+    policy, publication, rename, role, rule, sequence, set_constraints, set_schema, steps,
+    subscription, trigger, truncate,
     type_statements, view,
 };
 
@@ -58,6 +59,8 @@ fn run(
         Utility::CreateRule(def) => rule::create(def, cx)?,
         Utility::DropRule(def) => drop::rule::drop(def, cx)?,
         Utility::EventTrigger(statement) => event_trigger::run(statement, cx)?,
+        Utility::Publication(statement) => publication::run(statement, cx)?,
+        Utility::Subscription(statement) => subscription::run(statement, cx)?,
         Utility::CreatePolicy(def) => policy::create(def, cx)?,
         Utility::AlterPolicy(def) => policy::alter(def, cx)?,
         Utility::DropPolicy(def) => drop::policy::drop(def, cx)?,

@@ -77,6 +77,27 @@ pub trait SessionHooks {
     fn large_objects(&mut self) -> Option<&mut LargeObjects> {
         None
     }
+    /// `25001` unless the statement is the only one of its transaction.
+    ///
+    /// # Errors
+    /// See above.
+    fn prevent_in_block(&self, what: &str) -> Result<()> {
+        Err(base::err!(ACTIVE_SQL_TRANSACTION, "{what} cannot be executed from a function"))
+    }
+    /// Asks the publisher of a subscription; rows of texts.
+    ///
+    /// # Errors
+    /// `08006`, and what the publisher answers.
+    fn publisher(
+        &mut self,
+        _connection: &str,
+        _subscription: &str,
+        _request: &crate::publisher::PublisherRequest,
+    ) -> Result<Vec<Vec<String>>> {
+        Err(base::Error::unsupported("subscriptions outside of a session"))
+    }
+    /// Subscriptions are others than before once the transaction commits.
+    fn subscriptions_changed(&mut self) {}
     /// Whether a cursor of the transaction reads the table.
     fn is_read(&self, _table: u32) -> bool {
         false

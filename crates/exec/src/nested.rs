@@ -147,6 +147,10 @@ pub fn run(
             let what = utility.runs_in_steps().unwrap_or_default();
             base::bail!(ACTIVE_SQL_TRANSACTION, "{what} cannot be executed from a function");
         }
+        Statement::Utility(Utility::Subscription(statement)) if statement.alone().is_some() => {
+            let what = statement.alone().unwrap_or_default();
+            base::bail!(ACTIVE_SQL_TRANSACTION, "{what} cannot be executed from a function");
+        }
         Statement::Utility(utility) if utility.is_own() => {
             let mut inner = ExecContext { snapshot, params, nonatomic, ..cx.inner() };
             let outcome = run_utility(prepared, &mut inner, sink)?;

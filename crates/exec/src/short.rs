@@ -113,7 +113,7 @@ fn open_point(plan: &PointPlan<'_>, cx: &ExecContext<'_>) -> Result<Option<Point
     }))
 }
 
-fn compile(prepared: &Prepared, cx: &ExecContext<'_>) -> Result<Short> {
+fn compile(prepared: &Prepared, cx: &mut ExecContext<'_>) -> Result<Short> {
     let Statement::Query(plan) = &prepared.statement else {
         return Ok(Short::No);
     };
@@ -148,6 +148,7 @@ fn compile(prepared: &Prepared, cx: &ExecContext<'_>) -> Result<Short> {
         let leaves = || Short::Partitions(partitions::Leaves::new());
         return Ok(if fits { leaves() } else { Short::No });
     }
+    crate::modify::check_published(table, &modify.action, cx)?;
     let open = || WriteTarget::open(&modify.table, &modify.indexes, cx).map(Arc::new);
     match &modify.action {
         ModifyAction::Insert { input, conflict: None } if one_row(input).is_some() => {

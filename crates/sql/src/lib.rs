@@ -31,6 +31,7 @@ mod planner;
 pub mod policy;
 pub mod prepare;
 pub mod print;
+pub mod publication;
 pub mod prune;
 mod rewrite;
 pub mod role;

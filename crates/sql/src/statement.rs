@@ -481,6 +481,8 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::CreateRule(_) => ("CREATE RULE", true),
         Utility::DropRule(_) => ("DROP RULE", true),
         Utility::EventTrigger(statement) => (statement.tag(), true),
+        Utility::Publication(statement) => (statement.tag(), true),
+        Utility::Subscription(statement) => (statement.tag(), true),
         Utility::CreatePolicy(_) => ("CREATE POLICY", true),
         Utility::AlterPolicy(_) => ("ALTER POLICY", true),
         Utility::DropPolicy(_) => ("DROP POLICY", true),

@@ -10,6 +10,7 @@ use crate::comment_statement::CommentStatement;
 use crate::database::DatabaseStatement;
 use crate::define_statement::DefineStatement;
 use crate::event_trigger::EventTriggerStatement;
+use crate::publication::{PublicationStatement, SubscriptionStatement};
 use crate::plan::{Plan, Prepared, Statement};
 use crate::policy::{AlterPolicy, CreatePolicy, DropPolicy};
 use crate::role::{RoleRef, RoleStatement};
@@ -472,6 +473,8 @@ pub enum AlterTable {
     NoInherit(Name),
     /// CLUSTER ON an index; None: SET WITHOUT CLUSTER.
     ClusterOn(Option<String>),
+    /// REPLICA IDENTITY: the letter of `pg_class.relreplident`, and the index of USING INDEX.
+    ReplicaIdentity(char, String),
 }
 
 /// COPY's options.
@@ -698,6 +701,10 @@ pub enum Utility {
     },
     /// CREATE, ALTER, DROP EVENT TRIGGER.
     EventTrigger(EventTriggerStatement),
+    /// CREATE, ALTER, DROP PUBLICATION.
+    Publication(Box<PublicationStatement>),
+    /// CREATE, ALTER, DROP SUBSCRIPTION.
+    Subscription(Box<SubscriptionStatement>),
     /// CREATE POLICY.
     CreatePolicy(Box<CreatePolicy>),
     /// CREATE RULE.

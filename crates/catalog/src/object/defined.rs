@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ExtendedStatistics;
+use super::{ExtendedStatistics, Publication, Subscription};
 use crate::object::id::Id;
 use crate::system::class;
 
@@ -285,6 +285,10 @@ pub enum Defined {
     TextSearchDictionary(TextSearchDictionary),
     /// Extended statistics.
     Statistics(ExtendedStatistics),
+    /// A publication.
+    Publication(Publication),
+    /// A subscription.
+    Subscription(Subscription),
 }
 
 impl Defined {
@@ -300,6 +304,8 @@ impl Defined {
             Defined::TextSearchConfig(o) => o.oid,
             Defined::TextSearchDictionary(o) => o.oid,
             Defined::Statistics(o) => o.oid,
+            Defined::Publication(o) => o.oid,
+            Defined::Subscription(o) => o.oid,
         }
     }
 
@@ -315,6 +321,8 @@ impl Defined {
             Defined::TextSearchConfig(o) => &o.name,
             Defined::TextSearchDictionary(o) => &o.name,
             Defined::Statistics(o) => &o.name,
+            Defined::Publication(o) => &o.name,
+            Defined::Subscription(o) => &o.name,
         }
     }
 
@@ -330,6 +338,7 @@ impl Defined {
             Defined::TextSearchConfig(o) => Some(o.schema),
             Defined::TextSearchDictionary(o) => Some(o.schema),
             Defined::Statistics(o) => Some(o.schema),
+            Defined::Publication(_) | Defined::Subscription(_) => None,
         }
     }
 
@@ -345,21 +354,26 @@ impl Defined {
             Defined::TextSearchConfig(o) => Some(o.owner),
             Defined::TextSearchDictionary(o) => Some(o.owner),
             Defined::Statistics(o) => Some(o.owner),
+            Defined::Publication(o) => Some(o.owner),
+            Defined::Subscription(o) => Some(o.owner),
         }
     }
 
-    /// Where it is, who owns it and what it is called; None for a cast.
-    pub fn place_mut(&mut self) -> Option<(&mut Id, &mut Id, &mut String)> {
+    /// Where it is, who owns it and what it is called; None for a cast. Publications and
+    /// subscriptions are in no schema.
+    pub fn place_mut(&mut self) -> Option<(Option<&mut Id>, &mut Id, &mut String)> {
         Some(match self {
-            Defined::Extension(o) => (&mut o.schema, &mut o.owner, &mut o.name),
-            Defined::Operator(o) => (&mut o.schema, &mut o.owner, &mut o.name),
+            Defined::Extension(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
+            Defined::Operator(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
             Defined::Cast(_) => return None,
-            Defined::Family(o) => (&mut o.schema, &mut o.owner, &mut o.name),
-            Defined::Class(o) => (&mut o.schema, &mut o.owner, &mut o.name),
-            Defined::Conversion(o) => (&mut o.schema, &mut o.owner, &mut o.name),
-            Defined::TextSearchConfig(o) => (&mut o.schema, &mut o.owner, &mut o.name),
-            Defined::TextSearchDictionary(o) => (&mut o.schema, &mut o.owner, &mut o.name),
-            Defined::Statistics(o) => (&mut o.schema, &mut o.owner, &mut o.name),
+            Defined::Family(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
+            Defined::Class(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
+            Defined::Conversion(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
+            Defined::TextSearchConfig(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
+            Defined::TextSearchDictionary(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
+            Defined::Statistics(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
+            Defined::Publication(o) => (None, &mut o.owner, &mut o.name),
+            Defined::Subscription(o) => (None, &mut o.owner, &mut o.name),
         })
     }
 
@@ -375,6 +389,8 @@ impl Defined {
             Defined::TextSearchConfig(_) => class::TS_CONFIG,
             Defined::TextSearchDictionary(_) => class::TS_DICT,
             Defined::Statistics(_) => class::STATISTICS,
+            Defined::Publication(_) => class::PUBLICATION,
+            Defined::Subscription(_) => class::SUBSCRIPTION,
         }
     }
 
@@ -390,6 +406,8 @@ impl Defined {
             Defined::TextSearchConfig(_) => "text search configuration",
             Defined::TextSearchDictionary(_) => "text search dictionary",
             Defined::Statistics(_) => "statistics object",
+            Defined::Publication(_) => "publication",
+            Defined::Subscription(_) => "subscription",
         }
     }
 
@@ -418,6 +436,8 @@ impl Defined {
             Defined::TextSearchDictionary(o) => vec![o.template],
             // Dropping the table drops them along: `ddl::depend` knows.
             Defined::Statistics(o) => o.uses.clone(),
+            // Tables and schemas that go are forgotten: `ddl::publication`.
+            Defined::Publication(_) | Defined::Subscription(_) => Vec::new(),
         }
     }
 }

@@ -107,9 +107,38 @@ pub struct Table {
     /// older do not find the partition in its table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detaching: Option<u64>,
+    /// REPLICA IDENTITY.
+    #[serde(default)]
+    pub replica_identity: ReplicaIdentity,
     /// The knowledge that `types` has of that type, once somebody asked.
     #[serde(skip)]
     pub known: Known,
+}
+
+/// The part of a row that is updated or deleted by which those who follow the changes know it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReplicaIdentity {
+    /// Its primary key, if there is one.
+    #[default]
+    Default,
+    /// All columns.
+    Full,
+    /// Nothing.
+    Nothing,
+    /// USING INDEX: the columns of this index; nothing when it is gone.
+    Index(Id),
+}
+
+impl ReplicaIdentity {
+    /// As in `pg_class.relreplident`.
+    pub fn letter(self) -> char {
+        match self {
+            ReplicaIdentity::Default => 'd',
+            ReplicaIdentity::Full => 'f',
+            ReplicaIdentity::Nothing => 'n',
+            ReplicaIdentity::Index(_) => 'i',
+        }
+    }
 }
 
 /// The query of a view.

@@ -76,6 +76,7 @@ impl Names<'_> {
             class::POLICY => self.part_identity("policy", id, |t, id| {
                 t.policies.iter().find(|one| one.oid == id).map(|one| one.name.clone())
             }),
+            class::PUBLICATION_TABLE | class::PUBLICATION_SCHEMA => self.member_identity(id),
             class::EVENT_TRIGGER => {
                 let mut all = self.catalog.event_triggers();
                 all.find(|t| t.oid == id).map(|t| plain("event trigger", &t.name))
@@ -215,7 +216,40 @@ impl Names<'_> {
                 let shown = self.shown_defined(d.schema, name);
                 self.in_schema("statistics object", d.schema, name, &shown)
             }
+            Defined::Publication(_) => plain("publication", name),
+            Defined::Subscription(_) => plain("subscription", name),
         })
+    }
+
+    /// A table or schema as a part of a publication.
+    fn member_identity(&self, id: Id) -> Option<Identity> {
+        for publication in self.catalog.publications() {
+            let name = &publication.name;
+            if let Some(member) = publication.tables.iter().find(|t| t.oid == id) {
+                let table = self.relation_identity(member.table, 0)?;
+                let shown = self.relation_name(member.table)?;
+                return Some(Identity {
+                    kind: "publication relation".to_owned(),
+                    identity: format!("{} in publication {name}", table.identity),
+                    names: table.names,
+                    args: vec![name.clone()],
+                    description: format!("publication of table {shown} in publication {name}"),
+                    ..Identity::default()
+                });
+            }
+            if let Some(member) = publication.schemas.iter().find(|s| s.oid == id) {
+                let schema = self.schema_name(member.schema);
+                return Some(Identity {
+                    kind: "publication namespace".to_owned(),
+                    identity: format!("{schema} in publication {name}"),
+                    description: format!("publication of schema {schema} in publication {name}"),
+                    names: vec![schema],
+                    args: vec![name.clone()],
+                    ..Identity::default()
+                });
+            }
+        }
+        None
     }
 
     /// A name, with its schema unless that is searched.
@@ -274,7 +308,8 @@ impl Names<'_> {
             "text search dictionary" => {
                 of(class::TS_DICT, self.expect(oids::REGDICTIONARY, &joined)?)
             }
-            "database" | "language" | "extension" | "access method" | "tablespace" => {
+            "database" | "language" | "extension" | "access method" | "tablespace"
+            | "publication" | "subscription" => {
                 let name = names.first().map_or("", |n| n);
                 let (class, found) = match kind {
                     "database" => {
@@ -283,6 +318,12 @@ impl Names<'_> {
                     "language" => (class::LANGUAGE, super::named::language(name)),
                     "extension" => (class::EXTENSION, super::named::extension(self.catalog, name)),
                     "access method" => (class::ACCESS_METHOD, super::named::access_method(name)),
+                    "publication" => {
+                        (class::PUBLICATION, self.catalog.publication_named(name).map(|p| p.oid))
+                    }
+                    "subscription" => {
+                        (class::SUBSCRIPTION, self.catalog.subscription_named(name).map(|s| s.oid))
+                    }
                     _ => (class::TABLESPACE, super::named::tablespace(name)),
                 };
                 let missing = || err!(UNDEFINED_OBJECT, "{kind} \"{name}\" does not exist");

@@ -60,6 +60,14 @@ pub const TS_PARSER: Id = 3601;
 pub const TS_TEMPLATE: Id = 3764;
 /// `pg_extension`.
 pub const EXTENSION: Id = 3079;
+/// `pg_publication`.
+pub const PUBLICATION: Id = 6104;
+/// `pg_publication_rel`.
+pub const PUBLICATION_TABLE: Id = 6106;
+/// `pg_publication_namespace`.
+pub const PUBLICATION_SCHEMA: Id = 6237;
+/// `pg_subscription`.
+pub const SUBSCRIPTION: Id = 6100;
 /// `pg_largeobject`.
 pub const LARGE_OBJECT: Id = 2613;
 

@@ -260,6 +260,25 @@ impl Ties<'_, '_> {
                 self.add_own(own, c.key);
             }
             Defined::Family(_) => {}
+            Defined::Publication(p) => {
+                for member in &p.tables {
+                    let from = (class::PUBLICATION_TABLE, member.oid, 0);
+                    self.add(from, own, 'a');
+                    self.add(from, (class::RELATION, member.table, 0), 'a');
+                    let mut columns = member.filter_columns.clone();
+                    columns.extend(member.columns.iter().flatten());
+                    columns.sort_unstable();
+                    columns.dedup();
+                    for n in columns {
+                        self.add(from, (class::RELATION, member.table, n), 'n');
+                    }
+                }
+                for member in &p.schemas {
+                    let from = (class::PUBLICATION_SCHEMA, member.oid, 0);
+                    self.add(from, own, 'a');
+                    self.add(from, (class::SCHEMA, member.schema, 0), 'a');
+                }
+            }
             Defined::Statistics(s) => {
                 for n in &s.columns {
                     self.add(own, (class::RELATION, s.table, *n), 'a');

@@ -22,6 +22,7 @@ pub mod named;
 mod names;
 mod partitions;
 mod policies;
+mod publications;
 pub mod reg;
 mod relation_rows;
 mod relations;

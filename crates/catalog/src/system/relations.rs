@@ -8,7 +8,7 @@ use super::row::{Row, array, oid, row};
 use crate::object::ids::{BTREE_AM, COLLATION_C, HEAP_AM, PG_CATALOG, PG_GLOBAL};
 use crate::object::{
     AclKind, CheckOption, Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Id, Index,
-    IndexColumn, Sequence, Table, TableKind,
+    IndexColumn, ReplicaIdentity, Sequence, Table, TableKind,
 };
 use crate::system::acl_rows::{stored_acl, system_acl};
 use crate::system::class::{default_id, rule_id};
@@ -62,7 +62,10 @@ fn table_class(cx: &SystemCx<'_>, t: &Table) -> Vec<Datum> {
         .set("relhastriggers", triggers)
         .set("relrowsecurity", t.row_security)
         .set("relforcerowsecurity", t.force_row_security)
-        .set("relreplident", if t.kind == TableKind::View { 'n' } else { 'd' })
+        .set(
+            "relreplident",
+            if t.kind == TableKind::View { 'n' } else { t.replica_identity.letter() },
+        )
         .set("reloptions", options(&view_options(t)))
         .set("relacl", stored_acl(cx, AclKind::Table, t.oid, 0))
         .done()
@@ -387,6 +390,10 @@ fn system_index(i: &SystemIndex) -> Vec<Datum> {
 }
 
 pub(super) fn pg_index(cx: &SystemCx<'_>) -> Rows {
+    let is_identity = |i: &Index| {
+        let of = cx.catalog.table(i.table).map(|t| t.replica_identity);
+        of == Some(ReplicaIdentity::Index(i.oid))
+    };
     let one = |i: &Index| {
         let (n, types) = (i.columns.len(), key_types(cx, i));
         let keys = i.columns.iter().map(|c| c.column as i16);
@@ -406,7 +413,8 @@ pub(super) fn pg_index(cx: &SystemCx<'_>) -> Rows {
             .set("indnullsnotdistinct", i.nulls_equal)
             .set("indisprimary", i.primary)
             .set("indisexclusion", !i.exclude.is_empty())
-            .fill(&["indcheckxmin", "indisreplident"], Datum::Bool(false))
+            .set("indcheckxmin", false)
+            .set("indisreplident", is_identity(i))
             .set("indisclustered", i.clustered)
             .fill(&["indisready", "indislive"], Datum::Bool(true))
             .set("indimmediate", !deferrable)

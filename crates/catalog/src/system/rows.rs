@@ -9,7 +9,7 @@ use types::Datum;
 use super::cx::SystemCx;
 use super::tables::{SystemTable, all};
 use super::{
-    builtin, collations, depend, extensions, information, partitions, policies, relations, roles,
+    builtin, collations, depend, extensions, information, partitions, policies, publications, relations, roles,
     schema, sequences, shared_depend, statistics, text_search, triggers, usage, user_types, views,
 };
 
@@ -74,6 +74,12 @@ fn function(name: &str) -> Option<Function> {
         "pg_partitioned_table" => partitions::pg_partitioned_table,
         "pg_policy" => policies::pg_policy,
         "pg_policies" => policies::pg_policies,
+        "pg_publication" => publications::pg_publication,
+        "pg_publication_rel" => publications::pg_publication_rel,
+        "pg_publication_namespace" => publications::pg_publication_namespace,
+        "pg_publication_tables" => publications::pg_publication_tables,
+        "pg_subscription" => publications::pg_subscription,
+        "pg_subscription_rel" => publications::pg_subscription_rel,
         "pg_rules" => relations::pg_rules,
         "pg_event_trigger" => triggers::pg_event_trigger,
         "pg_event_trigger_ddl_commands()" | "pg_event_trigger_dropped_objects()" => {

@@ -261,7 +261,7 @@ fn set_schema(wanted: &DefineTarget, to: &str, cx: &mut ExecContext<'_>) -> Resu
     rights::require_creation(cx, cx.role, schema)?;
     let name = object.name().to_owned();
     check_free(&object, schema, &name, cx)?;
-    if let Some((place, _, _)) = object.place_mut() {
+    if let Some((Some(place), _, _)) = object.place_mut() {
         *place = schema;
     }
     put(cx, object)

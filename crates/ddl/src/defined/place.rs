@@ -45,7 +45,11 @@ pub(super) fn place(cx: &mut ExecContext<'_>, name: &Name, kind: &str) -> Result
     Ok(schema)
 }
 
-pub(super) fn put(cx: &mut ExecContext<'_>, object: Defined) -> Result<()> {
+/// Puts an object into the catalog.
+///
+/// # Errors
+/// Those of the catalog.
+pub fn put(cx: &mut ExecContext<'_>, object: Defined) -> Result<()> {
     cx.catalog_tx.put(cx.tx, Object::Defined(Box::new(object)))
 }
 

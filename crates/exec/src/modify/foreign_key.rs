@@ -14,6 +14,7 @@ use std::sync::Arc;
 use access::heap::RowWait;
 use access::{BTree, HeapTuple, LockResult};
 use base::{Oid, RelId, Result, TupleId};
+use catalog::publication::Touching;
 use catalog::{Constraint, ForeignKey, ForeignKeyAction, Index, Table};
 use sql::plan::RowRules;
 use txn::{LockMode, LockTag, LockWait, RowLockMode, Snapshot};
@@ -832,7 +833,10 @@ fn act(
 ) -> Result<()> {
     let table = &fk.child;
     lock_table(run.cx, table.oid, LockMode::RowExclusive)?;
-    let indexes = run.cx.catalog_tx.view().indexes_of(table);
+    let view = run.cx.catalog_tx.view();
+    let touching = if set.is_some() { Touching::Update } else { Touching::Delete };
+    view.check_published(table, touching)?;
+    let indexes = view.indexes_of(table);
     let mut writer = Writer::open(table, &indexes, run.cx)?;
     let whole = whole_of_key(&run.cx.catalog_tx.view(), table, fk.constraint);
     match &whole {

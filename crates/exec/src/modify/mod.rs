@@ -234,9 +234,56 @@ fn columns_set(action: &ModifyAction) -> Vec<u16> {
     }
 }
 
+/// Refuses to change rows that a publication could not tell of ([`catalog::Snapshot::check_published`]).
+///
+/// # Errors
+/// `42P10`, `55000`.
+pub fn check_published(
+    table: &catalog::Table,
+    action: &ModifyAction,
+    cx: &mut crate::context::ExecContext<'_>,
+) -> Result<()> {
+    use catalog::publication::Touching;
+    let view = cx.catalog_tx.view();
+    if view.publications().next().is_none() {
+        return Ok(());
+    }
+    for event in events(action) {
+        match event {
+            TriggerEvent::Update => view.check_published(table, Touching::Update)?,
+            TriggerEvent::Delete => view.check_published(table, Touching::Delete)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The same for the partitions that a scan will read.
+fn check_published_parts(modify: &Modify, run: &mut Run<'_, '_>) -> Result<()> {
+    fn scan_of<'p>(plan: &'p Plan, root: u32) -> Option<&'p sql::plan::PartitionScan> {
+        match &plan.node {
+            sql::plan::Node::PartitionScan(scan) if scan.table.oid == root => Some(scan),
+            _ => plan.children().into_iter().find_map(|plan| scan_of(plan, root)),
+        }
+    }
+    let view = run.cx.catalog_tx.view();
+    if !modify.table.is_partitioned() || view.publications().next().is_none() {
+        return Ok(());
+    }
+    let Some(scan) = scan_of(modify.action.input(), modify.table.oid) else { return Ok(()) };
+    let mut value = |e: &Expr| eval::eval(e, Row::Empty, run).map(Some);
+    let leaves = sql::prune::leaves(&view, &scan.table, &scan.prune, &mut value)?;
+    leaves.iter().try_for_each(|leaf| check_published(leaf, &modify.action, run.cx))
+}
+
 impl ModifyOp {
     /// Before the first row.
     pub fn new(modify: &Modify, run: &mut Run<'_, '_>) -> Result<ModifyOp> {
+        check_published(&modify.table, &modify.action, run.cx)?;
+        for child in &modify.children {
+            check_published(&child.table, &modify.action, run.cx)?;
+        }
+        check_published_parts(modify, run)?;
         let input = build(modify.action.input(), run)?;
         let mut writer = Writer::open(&modify.table, &modify.indexes, run.cx)?;
         writer.keys.clone_from(&modify.checks.keys);

@@ -146,7 +146,12 @@ pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option
                 "could not stat file \"pg_tblspc/{id}\": No such file or directory"
             ));
         }
-        F::PgRelationIsPublishable => Datum::Bool(view.table(id).is_some()),
+        F::PgRelationIsPublishable => match view.relation_by_oid(id) {
+            Some(catalog::snapshot::Relation::Table(t)) => Datum::Bool(t.is_publishable()),
+            Some(_) => Datum::Bool(false),
+            None if catalog::system::by_oid(base::Oid(id)).is_some() => Datum::Bool(false),
+            None => Datum::Null,
+        },
         F::PgRelationIsUpdatable => Datum::Int4(changes(&view, id, flag(args, 1), None, run)),
         F::PgColumnIsUpdatable => {
             let column = u16::try_from(int_at(args, 1)).ok().filter(|n| *n > 0);
@@ -344,6 +349,10 @@ pub fn print_definition(table: &str, row: &mut [Datum], run: &mut Run<'_, '_>) {
         print_column(row, run);
         return;
     }
+    if table == "pg_publication_tables" {
+        print_published(row, run);
+        return;
+    }
     if table == "pg_policies" {
         print_policy(row, run);
         return;
@@ -394,6 +403,21 @@ fn print_policy(row: &mut [Datum], run: &mut Run<'_, '_>) {
         if let Ok(printed) = printed {
             row[at] = text(printed);
         }
+    }
+}
+
+/// A row of `pg_publication_tables`: the condition.
+fn print_published(row: &mut [Datum], run: &mut Run<'_, '_>) {
+    let (Some(Datum::Text(schema)), Some(Datum::Text(name)), Some(Datum::Text(sql))) =
+        (row.get(1), row.get(2), row.get(4))
+    else {
+        return;
+    };
+    let view = run.cx.catalog_tx.view();
+    let Some(schema) = view.schema_named(schema) else { return };
+    if let Some(found) = view.relation_in(schema.oid, name) {
+        let printed = stored_expression(sql, found.oid(), false, run);
+        row[4] = text(printed);
     }
 }
 

@@ -92,13 +92,22 @@ pub fn call(
             Datum::array(oids::OID, databases.map(|d| Datum::Oid(d.oid)).collect())
         }
         F::PgGetReplicaIdentityIndex => match view.table(id) {
-            Some(table) => view
-                .indexes_of(table)
-                .iter()
-                .find(|i| i.primary)
-                .map_or(Datum::Null, |i| Datum::Oid(i.oid)),
+            Some(table) => view.replica_index(table).map_or(Datum::Null, |i| Datum::Oid(i.oid)),
             None => Datum::Null,
         },
+        F::PgGetPublicationTables => {
+            let name = text_at(args, 0);
+            let publication = view.publication_named(name).ok_or_else(|| {
+                err!(UNDEFINED_OBJECT, "publication \"{name}\" does not exist")
+            })?;
+            let one = |p: catalog::publication::Published| {
+                let columns = p.columns.iter().map(|n| Datum::Int2(*n as i16)).collect();
+                let filter = p.filter.as_deref().map_or(Datum::Null, Datum::text);
+                record(vec![Datum::Oid(p.table), vector(columns), filter])
+            };
+            let all = view.published_tables(publication).into_iter().map(one).collect();
+            Datum::array(oids::RECORD, all)
+        }
         F::BrinSummarizeNewValues | F::BrinSummarizeRange | F::BrinDesummarizeRange => {
             super::brin::call(function, args, run)?
         }
@@ -394,4 +403,10 @@ fn rule_definition(view: &Snapshot, id: u32, pretty: bool, run: &mut Run<'_, '_>
     let address = Address { class: catalog::system::class::RELATION, object: relation, column: 0 };
     let name = names(view, run).identify(address).unwrap_or_default().identity;
     text(format!("CREATE RULE \"_RETURN\" AS\n    ON SELECT TO {name} DO INSTEAD {query}"))
+}
+
+/// Numbers as an `int2vector`, which begins at 0.
+fn vector(items: Vec<Datum>) -> Datum {
+    let dims = if items.is_empty() { Vec::new() } else { vec![(items.len() as i32, 0)] };
+    Datum::Array(Arc::new(types::datum::Array { element: oids::INT2, dims, items }))
 }

@@ -134,6 +134,7 @@ impl Leaf {
 
 impl LeafWrite {
     fn open(modify: &Modify, table: &Arc<Table>, run: &mut Run<'_, '_>) -> Result<LeafWrite> {
+        crate::modify::check_published(table, &modify.action, run.cx)?;
         let child = parts::child(&modify.table, modify, table, run.cx)?;
         let target = Arc::new(WriteTarget::open(table, &child.indexes, run.cx)?);
         let moves = parts::may_move(&run.cx.catalog_tx.view(), table, &child);

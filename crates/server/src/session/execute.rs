@@ -609,6 +609,7 @@ impl SessionState {
         let nonatomic = matches!(run.plan.prepared.tag, "CALL" | "DO")
             && self.nesting == 0
             && self.prevent_in_block("CALL").is_ok();
+        let inside = self.inside();
         let server = &self.server;
         let tx: &Transaction = match &self.transaction.current {
             Some(tx) => tx,
@@ -636,6 +637,7 @@ impl SessionState {
             sequences: &mut self.sequences,
             deferred: &mut self.deferred,
             large_objects: &mut self.large_objects,
+            inside,
             portals: &mut self.portals,
             out: &self.out,
             copy: CopyReader {

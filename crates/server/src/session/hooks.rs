@@ -65,6 +65,8 @@ pub struct Hooks<'a> {
     pub deferred: &'a mut exec::Deferred,
     /// The transaction's open large objects.
     pub large_objects: &'a mut exec::LargeObjects,
+    /// Why the statement can't commit by itself: the words behind "cannot"; None: it can.
+    pub inside: Option<&'static str>,
     /// Its cursors.
     pub portals: &'a mut Portals,
     /// For notices.
@@ -341,6 +343,22 @@ fn port(ip: Option<(IpAddr, u16)>) -> Datum {
 }
 
 impl SessionHooks for Hooks<'_> {
+    fn prevent_in_block(&self, what: &str) -> Result<()> {
+        match self.inside {
+            None => Ok(()),
+            Some(how) => Err(err!(ACTIVE_SQL_TRANSACTION, "{what} cannot {how}")),
+        }
+    }
+
+    fn publisher(
+        &mut self,
+        _connection: &str,
+        _subscription: &str,
+        _request: &exec::publisher::PublisherRequest,
+    ) -> Result<Vec<Vec<String>>> {
+        Err(Error::unsupported("a subscription that connects"))
+    }
+
     fn is_read(&self, table: u32) -> bool {
         self.portals.read(Oid(table))
     }

@@ -152,13 +152,22 @@ impl SessionState {
 
     /// `25001` inside a block, and after other statements of a pipeline.
     pub(super) fn prevent_in_block(&self, what: &str) -> Result<()> {
-        let how = match self.transaction.block {
-            Block::None => return Ok(()),
-            Block::Pipeline if !self.transaction.pipelined => return Ok(()),
-            Block::Pipeline => "be executed within a pipeline",
-            Block::Implicit | Block::Explicit | Block::Failed => "run inside a transaction block",
-        };
-        Err(err!(ACTIVE_SQL_TRANSACTION, "{what} cannot {how}"))
+        match self.inside() {
+            None => Ok(()),
+            Some(how) => Err(err!(ACTIVE_SQL_TRANSACTION, "{what} cannot {how}")),
+        }
+    }
+
+    /// What a statement that commits by itself can't do here; None: it can.
+    pub(super) fn inside(&self) -> Option<&'static str> {
+        match self.transaction.block {
+            Block::None => None,
+            Block::Pipeline if !self.transaction.pipelined => None,
+            Block::Pipeline => Some("be executed within a pipeline"),
+            Block::Implicit | Block::Explicit | Block::Failed => {
+                Some("run inside a transaction block")
+            }
+        }
     }
 
     fn warn_no_transaction(&mut self) {

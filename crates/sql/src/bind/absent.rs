@@ -20,8 +20,6 @@ fn kind(kind: T) -> Option<(&'static str, &'static str)> {
         T::ObjectFdw => ("DROP FOREIGN DATA WRAPPER", "foreign-data wrapper"),
         T::ObjectForeignServer => ("DROP SERVER", "server"),
         T::ObjectForeignTable => ("DROP FOREIGN TABLE", "foreign table"),
-        T::ObjectPublication => ("DROP PUBLICATION", "publication"),
-        T::ObjectSubscription => ("DROP SUBSCRIPTION", "subscription"),
         T::ObjectTsconfiguration => ("DROP TEXT SEARCH CONFIGURATION", "text search configuration"),
         T::ObjectTsdictionary => ("DROP TEXT SEARCH DICTIONARY", "text search dictionary"),
         _ => return None,

@@ -286,11 +286,17 @@ impl Binder<'_> {
             T::AtDisableRowSecurity => AlterTable::RowSecurity(false),
             T::AtForceRowSecurity => AlterTable::ForceRowSecurity(true),
             T::AtNoForceRowSecurity => AlterTable::ForceRowSecurity(false),
-            // So it is already: no rows are replicated, there are no oids, and unlogged tables are logged.
-            T::AtReplicaIdentity if !is_by_index(cmd) => return Ok(()),
+            // So it is already: there are no oids.
             T::AtDropOids => return Ok(()),
             T::AtSetLogged => AlterTable::SetLogged(true),
             T::AtSetUnLogged => AlterTable::SetLogged(false),
+            T::AtReplicaIdentity => match inner(&cmd.def) {
+                Some(NodeEnum::ReplicaIdentityStmt(s)) => AlterTable::ReplicaIdentity(
+                    s.identity_type.chars().next().unwrap_or('d'),
+                    s.name.clone(),
+                ),
+                _ => return Ok(()),
+            },
             _ => return Err(base::Error::unsupported(super::words::alter_table(cmd))),
         };
         steps.push(step);
@@ -458,9 +464,4 @@ fn enable(enabled: char, which: TriggerSelection) -> AlterTable {
 /// ENABLE and DISABLE RULE.
 fn rule(enabled: char, name: String) -> AlterTable {
     AlterTable::EnableRule { name, enabled }
-}
-
-/// REPLICA IDENTITY USING INDEX.
-fn is_by_index(cmd: &pb::AlterTableCmd) -> bool {
-    matches!(inner(&cmd.def), Some(NodeEnum::ReplicaIdentityStmt(s)) if s.identity_type == "i")
 }

@@ -960,6 +960,7 @@ impl Binder<'_> {
             Place::Check => "CHECK",
             Place::TriggerWhen => "WHEN",
             Place::Policy => "POLICY",
+            Place::PublicationWhere => "PUBLICATION WHERE",
             other => other.name(),
         };
         self.boolean(bound, what, position)

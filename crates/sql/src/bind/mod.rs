@@ -55,6 +55,7 @@ pub(crate) mod overload;
 mod own_aggregate;
 pub(crate) mod partition;
 pub(crate) mod policy;
+mod publication;
 pub(crate) mod polymorphic;
 pub(crate) mod qualify;
 pub(crate) mod record;

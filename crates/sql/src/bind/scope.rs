@@ -100,6 +100,7 @@ pub(crate) enum Place {
     Policy,
     PartitionKey,
     PartitionBound,
+    PublicationWhere,
 }
 
 impl Place {
@@ -131,6 +132,7 @@ impl Place {
             Place::PartitionBound => "partition bound",
             Place::Transform => "transform expressions",
             Place::CopyWhere => "COPY FROM WHERE conditions",
+            Place::PublicationWhere => "WHERE",
         }
     }
 

@@ -351,6 +351,9 @@ impl Binder<'_> {
         if let Some(utility) = self.event_trigger_statement(node)? {
             return Ok(Some(utility));
         }
+        if let Some(utility) = self.publication_statement(node)? {
+            return Ok(Some(utility));
+        }
         Ok(Some(match node {
             NodeEnum::TransactionStmt(s) => self.transaction(s)?,
             NodeEnum::DoStmt(s) => self.do_block(s)?,
