@@ -57,9 +57,10 @@ const ATTEMPTS: u32 = 3;
 fn permuted_sessions_see_what_they_see_on_postgresql() {
     let specs = specs();
     assert!(!specs.is_empty());
-    let oracle = Oracle::start();
+    let oracle = Oracle::start_with("C.UTF-8", &["max_prepared_transactions=10"]);
     let dir = TempDir::new("isolation");
-    let server = Server::start(&dir.path().join("data"), &["fsync=off"]);
+    let server =
+        Server::start(&dir.path().join("data"), &["fsync=off", "max_prepared_transactions=10"]);
     let all = |port: u16| -> Vec<String> { specs.iter().map(|spec| run(spec, port)).collect() };
     let (ours, theirs) = std::thread::scope(|scope| {
         let theirs = scope.spawn(|| all(oracle.port));

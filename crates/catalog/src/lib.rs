@@ -20,6 +20,7 @@ pub mod extension;
 pub mod object;
 pub mod partition;
 pub mod partition_text;
+mod prepared;
 pub mod privilege;
 pub mod publication;
 pub mod routine;
@@ -42,6 +43,7 @@ pub use object::{
     SessionDefaults, Subscription, SubscriptionTable, Table, TableKind, TableStats, TextSearchConfig, TextSearchDictionary, Trigger,
     UserType, UserTypeKind, ViewQuery, rule_event, trigger_type,
 };
+pub use prepared::Restored;
 pub use snapshot::Snapshot;
 pub use store::{Catalog, CatalogTx, overflow_rel};
 pub use type_view::TypeView;

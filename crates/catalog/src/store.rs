@@ -38,6 +38,7 @@ use txn::{Isolation, LockMode, LockTag, LockWait, Transaction, TxnManager};
 
 use crate::database::{Closed, OpenDatabase, SHARED};
 use crate::object::{Id, Index, Object, Table, ids};
+use crate::prepared::Restored;
 use crate::sequence::Sequences;
 use crate::snapshot::Snapshot;
 use crate::temp::{self, Temp, TempMark};
@@ -51,7 +52,7 @@ const PART_HEADER: usize = 12;
 /// The server's catalog.
 pub struct Catalog {
     pub(crate) storage: Arc<Storage>,
-    heap: Heap,
+    pub(crate) heap: Heap,
     shared: Arc<OpenDatabase>,
     databases: LwLock<HashMap<Id, Arc<OpenDatabase>>>,
     /// The last number that was given to a version.
@@ -62,43 +63,45 @@ pub struct Catalog {
     places: Mutex<HashMap<Key, Places>>,
     /// All sessions' temporary objects.
     pub(crate) temporary: temp::Shared,
+    /// Transactions that were prepared before the start.
+    pub(crate) restored: Mutex<Vec<Restored>>,
 }
 
 /// An object's database, or [`SHARED`], and its id.
-type Key = (Id, Id);
+pub(crate) type Key = (Id, Id);
 /// Rows of one object: (version's place, root of its chain).
-type Places = Arc<[(TupleId, TupleId)]>;
+pub(crate) type Places = Arc<[(TupleId, TupleId)]>;
 /// An object's id with what it is now; None: it is gone.
-type Change = (Id, Option<Arc<Object>>);
+pub(crate) type Change = (Id, Option<Arc<Object>>);
 
 /// A session's view of the catalog, with its transaction's own changes. After
 /// [`CatalogTx::committed`] or [`CatalogTx::aborted`] it serves the session's next transaction.
 pub struct CatalogTx {
-    catalog: Arc<Catalog>,
-    database: Arc<OpenDatabase>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) database: Arc<OpenDatabase>,
     /// The published snapshot that the view was made from.
     base: Arc<Snapshot>,
     /// Own changes over it, when there are any.
-    private: Option<Arc<Snapshot>>,
+    pub(crate) private: Option<Arc<Snapshot>>,
     /// The changes that `private` lacks, in the order in which they were made.
-    pending: Vec<Change>,
+    pub(crate) pending: Vec<Change>,
     /// How many such versions there have been.
     generation: u64,
-    changes: Changes,
+    pub(crate) changes: Changes,
     /// The session's own objects, once it has made one.
-    temp: Option<Box<Temp>>,
+    pub(crate) temp: Option<Box<Temp>>,
     /// Databases that nobody may enter before the transaction ends.
-    doors: Vec<Closed>,
+    pub(crate) doors: Vec<Closed>,
 }
 
 /// The changes of a transaction; cheap to copy for savepoints.
 #[derive(Clone, Default)]
-struct Changes {
-    objects: OrdMap<Key, Option<Arc<Object>>>,
+pub(crate) struct Changes {
+    pub(crate) objects: OrdMap<Key, Option<Arc<Object>>>,
     /// Rows of own versions; empty when the object is gone.
-    places: OrdMap<Key, Places>,
-    drop_at_commit: imbl::Vector<RelId>,
-    drop_at_abort: imbl::Vector<RelId>,
+    pub(crate) places: OrdMap<Key, Places>,
+    pub(crate) drop_at_commit: imbl::Vector<RelId>,
+    pub(crate) drop_at_abort: imbl::Vector<RelId>,
 }
 
 impl Changes {
@@ -117,10 +120,10 @@ impl Changes {
 
 /// The content of the internal heap.
 #[derive(Default)]
-struct Contents {
+pub(crate) struct Contents {
     /// By database, or [`SHARED`].
-    objects: HashMap<Id, Vec<Object>>,
-    places: HashMap<Key, Places>,
+    pub(crate) objects: HashMap<Id, Vec<Object>>,
+    pub(crate) places: HashMap<Key, Places>,
 }
 
 /// See [`CatalogTx::savepoint`].
@@ -202,7 +205,9 @@ impl Catalog {
             sequences: Sequences::new(storage),
             places: Mutex::new(WaitEvent::LWLockCatalogSnapshot, contents.places),
             temporary: temp::Shared::default(),
+            restored: Mutex::new(WaitEvent::LWLockTwoPhaseState, Vec::new()),
         });
+        catalog.restore_prepared(txn)?;
         Ok((catalog, tx, is_new))
     }
 
@@ -229,7 +234,9 @@ impl Catalog {
         for database in self.databases() {
             known.extend(database.current().files());
         }
+        known.extend(self.files_of_restored());
         known.sort_unstable();
+        known.dedup();
         known
     }
 
@@ -283,7 +290,7 @@ impl Catalog {
 }
 
 /// All that a transaction sees of the internal heap.
-fn read(heap: &Heap, tx: &Transaction) -> Result<Contents> {
+pub(crate) fn read(heap: &Heap, tx: &Transaction) -> Result<Contents> {
     let mut parts: BTreeMap<(Key, u16), (TupleId, TupleId, Vec<u8>)> = BTreeMap::new();
     let snapshot = tx.snapshot();
     let mut scan = heap.scan(&snapshot, None);

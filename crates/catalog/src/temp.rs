@@ -299,6 +299,11 @@ impl Temp {
         }
     }
 
+    /// Whether the transaction has changed any.
+    pub(crate) fn is_changed(&self) -> bool {
+        !self.committed.ptr_eq(&self.objects)
+    }
+
     /// The transaction has ended. Empties tables that are to be, shows the others what there is now,
     /// gives back what is no longer used.
     pub(crate) fn end_transaction(&mut self, committed: bool) {

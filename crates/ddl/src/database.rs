@@ -96,6 +96,20 @@ fn close(database: &Database, what: &str, end: bool, cx: &mut ExecContext<'_>) -
     }
     let own = u32::from(database.oid == cx.database.1);
     let others = gate.wait_until_empty(own, PATIENCE)?;
+    let prepared = cx.tx.manager().prepared_in(base::Oid(database.oid));
+    if prepared > 0 {
+        let using = match (others, prepared) {
+            (0, 1) => "is 1 prepared transaction".to_owned(),
+            (0, _) => format!("are {prepared} prepared transactions"),
+            _ => format!("are {others} other session(s) and {prepared} prepared transaction(s)"),
+        };
+        return Err(err!(
+            OBJECT_IN_USE,
+            "{what} \"{}\" is being accessed by other users",
+            database.name
+        )
+        .detail(format!("There {using} using the database.")));
+    }
     if others > 0 {
         let (is, sessions) = if others == 1 { ("is", "session") } else { ("are", "sessions") };
         return Err(err!(

@@ -422,7 +422,8 @@ fn check_kind(prepared: &Prepared) -> Result<()> {
         | Utility::Rollback { .. }
         | Utility::Savepoint(_)
         | Utility::Release(_)
-        | Utility::RollbackTo(_),
+        | Utility::RollbackTo(_)
+        | Utility::TwoPhase(..),
     ) = &prepared.statement
     {
         return Err(err!(

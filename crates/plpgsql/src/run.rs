@@ -950,7 +950,8 @@ impl Frame<'_> {
                 | sql::Utility::Rollback { .. }
                 | sql::Utility::Savepoint(_)
                 | sql::Utility::Release(_)
-                | sql::Utility::RollbackTo(_),
+                | sql::Utility::RollbackTo(_)
+                | sql::Utility::TwoPhase(..),
             ) = &prepared.statement
             {
                 return Err(err!(

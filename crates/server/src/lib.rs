@@ -36,6 +36,7 @@ pub mod notify;
 pub mod null_server;
 pub mod packages;
 mod partition_maintenance;
+pub mod prepared;
 pub mod profiler;
 pub mod registry;
 pub mod resize;

@@ -201,6 +201,11 @@ impl Pending {
         Ok(Some(Committing { _order: all.order() }))
     }
 
+    /// Whether the transaction has listened, unlistened or notified.
+    pub fn has_actions(&self) -> bool {
+        !self.actions.is_empty()
+    }
+
     /// After the commit, whose record must be durable up to `durable` before anybody may know.
     pub fn committed(
         &mut self,

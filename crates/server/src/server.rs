@@ -76,6 +76,8 @@ pub struct Server {
     pub channels: Channels,
     /// Snapshots for others to take over.
     pub exports: crate::exports::Exports,
+    /// Transactions that are prepared.
+    pub prepared: crate::prepared::PreparedTransactions,
     /// Counts of the changes and reads of each table.
     pub counters: Counters,
     /// The background vacuum.
@@ -131,12 +133,14 @@ impl Server {
         random.read_exact(&mut mock_secret).map_err(failed)?;
         let client_auth = ClientAuth::load(config.dir(), &config.values.settings)?;
         engine.txn.locks.set_log(crate::log::session);
+        let prepared = crate::prepared::PreparedTransactions::restored(&engine.catalog);
         Ok(Server {
             engine,
             sessions: Registry::default(),
             workers,
             channels: Channels::default(),
             exports: crate::exports::Exports::default(),
+            prepared,
             counters: Counters::default(),
             autovacuum: Background::new("autovacuum launcher"),
             resizer: Background::new("resizer"),

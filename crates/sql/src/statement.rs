@@ -449,6 +449,7 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::Rollback { .. } | Utility::RollbackTo(_) => ("ROLLBACK", false),
         Utility::Savepoint(_) => ("SAVEPOINT", false),
         Utility::Release(_) => ("RELEASE", false),
+        Utility::TwoPhase(words, _) => (words, false),
         Utility::LargeObject(LargeObjectStatement::Owner(..)) => ("ALTER LARGE OBJECT", true),
         Utility::LargeObject(LargeObjectStatement::Grant { grant: true, .. }) => ("GRANT", true),
         Utility::LargeObject(LargeObjectStatement::Grant { .. }) => ("REVOKE", true),

@@ -596,6 +596,8 @@ pub enum Utility {
     Release(String),
     /// ROLLBACK TO.
     RollbackTo(String),
+    /// PREPARE TRANSACTION, COMMIT PREPARED and ROLLBACK PREPARED, in these words, and the name.
+    TwoPhase(&'static str, String),
     /// ALTER LARGE OBJECT, GRANT and REVOKE ON LARGE OBJECT.
     LargeObject(LargeObjectStatement),
     /// SET TRANSACTION SNAPSHOT.
@@ -1057,6 +1059,7 @@ impl Utility {
                 | Utility::Savepoint(_)
                 | Utility::Release(_)
                 | Utility::RollbackTo(_)
+                | Utility::TwoPhase(..)
                 | Utility::SetTransaction { .. }
                 | Utility::ImportSnapshot(_)
                 | Utility::Set { .. }

@@ -331,6 +331,23 @@ impl CommitLog {
         upkeep.first_live = chunk;
         self.chunks.store(chunk + 1, Ordering::Release);
     }
+
+    /// After recovery, before anybody reads: a transaction that was prepared before the start runs on, for the session in
+    /// this slot of the registry.
+    pub(crate) fn revive(&self, xid: Xid, owner: u32) {
+        let chunk = xid.0 >> CHUNK_BITS;
+        if self.is_reduced(chunk) {
+            let mut upkeep = self.upkeep.lock();
+            let old = self.entry(chunk).and_then(|e| e.bits.get());
+            self.make_live(&mut upkeep, chunk, |xid| match old {
+                _ if xid == Xid::BOOTSTRAP => XidState::Committed(Csn(0)),
+                Some(bits) => from_bits(bits, xid),
+                None => XidState::Aborted,
+            });
+            upkeep.first_live = upkeep.first_live.min(chunk);
+        }
+        self.set(xid, XidState::Running(owner));
+    }
 }
 
 fn split(chunk: u64) -> (usize, usize, usize) {

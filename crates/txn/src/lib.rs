@@ -21,6 +21,7 @@
 //! | `waiters` | who waits for which transaction's end |
 //! | [`serial`] | SERIALIZABLE: predicate locks, rw-conflicts, safe snapshots |
 //! | [`lock`] | heavyweight locks, the deadlock detector, shared row locks |
+//! | [`prepared`] | two-phase commit |
 //! | `log`, `recovery` | the log's records, checkpoints and recovery |
 
 #![forbid(unsafe_code)]
@@ -31,6 +32,7 @@ mod horizon;
 pub mod lock;
 mod log;
 pub mod manager;
+pub mod prepared;
 mod recovery;
 mod registry;
 pub mod serial;
@@ -47,6 +49,7 @@ pub use commit_log::XidStatus;
 pub use horizon::LiveSnapshots;
 pub use lock::{LockManager, LockMode, LockOwner, LockRow, LockTag, LockWait, RowLockMode};
 pub use manager::{SessionSnapshots, TxnManager};
+pub use prepared::{PREPARED_PID, Prepared, PreparedName};
 pub use serial::Serial;
 pub use snapshot::Snapshot;
 pub use transaction::{Isolation, SavepointLevel, Transaction};

@@ -6,8 +6,10 @@
 //! | 2 | commit with more | top id (8), number of subtransactions (4), their ids (8 each), the upper layers' payload |
 //! | 3 | ids handed out | no transaction id at or above this has been handed out before (8) |
 //! | 4 | oids handed out | the same for oids (4) |
+//! | 5 | prepared | see [`crate::prepared`] |
+//! | 6 | prepared one rolled back | top id (8) |
 //!
-//! There is no abort record: a transaction without a commit record has aborted. Codes from 32 on
+//! There is no other abort record: a transaction that has neither a commit record nor one that it is prepared has aborted. Codes from 32 on
 //! belong to the upper layers; their part of a commit is given to them under code 32.
 
 use std::sync::Arc;
@@ -19,6 +21,8 @@ pub(crate) const COMMIT: u8 = 1;
 pub(crate) const COMMIT_MORE: u8 = 2;
 pub(crate) const XIDS: u8 = 3;
 pub(crate) const OIDS: u8 = 4;
+pub(crate) const PREPARED: u8 = 5;
+pub(crate) const ROLLED_BACK: u8 = 6;
 /// The first code of the upper layers, and the one under which they get their part of a commit.
 pub(crate) const UPPER: u8 = 32;
 

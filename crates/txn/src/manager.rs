@@ -41,6 +41,7 @@ use crate::commit_log::{CHUNK, CommitLog, XID_LIMIT, XidState, XidStatus};
 use crate::horizon::{Horizon, LiveSnapshots};
 use crate::lock::{LockManager, LockOwner};
 use crate::log::{self, Log};
+use crate::prepared::{PREPARED_PID, Prepared, Table};
 use crate::recovery::Recovery;
 use crate::registry::Registry;
 use crate::serial::Serial;
@@ -77,6 +78,8 @@ pub(crate) struct Core {
     /// 0, or the CSN of the publishing commit that is on its way; 1 until that is known.
     special: CachePadded<AtomicU64>,
     special_turn: Mutex<()>,
+    /// See [`crate::prepared`].
+    pub(crate) prepared: Mutex<Table>,
     log: OnceLock<Log>,
 }
 
@@ -104,6 +107,7 @@ impl Core {
             oid_announced: AtomicU32::new(base::Oid::FIRST_USER.0),
             special: CachePadded::new(AtomicU64::new(0)),
             special_turn: Mutex::new(WaitEvent::IPCCatalogPublish, ()),
+            prepared: Mutex::new(WaitEvent::LWLockTwoPhaseState, Table::default()),
             log: OnceLock::new(),
         }
     }
@@ -329,6 +333,45 @@ impl Core {
         self.ended(xids);
     }
 
+    /// Logs that a transaction is prepared, and lists it; the record's end.
+    pub(crate) fn prepare(&self, prepared: Prepared) -> Lsn {
+        let record = prepared.encode();
+        let mut table = self.prepared.lock();
+        let section = CriticalSection;
+        let end = self.log().append(log::PREPARED, &record, |_| ());
+        table.all.insert(prepared.top(), Arc::new(prepared));
+        std::mem::forget(section);
+        end
+    }
+
+    /// Commits a prepared transaction.
+    pub(crate) fn commit_prepared(
+        &self,
+        owner: u32,
+        xids: &[Xid],
+        publishes: bool,
+        before_publish: impl FnOnce(Csn),
+    ) -> Csn {
+        let mut table = self.prepared.lock();
+        let csn = self.commit(owner, xids, &[], publishes, before_publish);
+        table.all.remove(&xids[0]);
+        table.ended = table.ended.max(Lsn(csn.0));
+        csn
+    }
+
+    /// Rolls a prepared transaction back; the end of the record that says so.
+    pub(crate) fn rollback_prepared(&self, xids: &[Xid]) -> Lsn {
+        let end = {
+            let mut table = self.prepared.lock();
+            let end = self.log().append(log::ROLLED_BACK, &xids[0].0.to_le_bytes(), |_| ());
+            table.all.remove(&xids[0]);
+            table.ended = table.ended.max(end);
+            end
+        };
+        self.abort(xids);
+        end
+    }
+
     fn ended(&self, xids: &[Xid]) {
         self.waiters.wake(xids.iter().copied());
         self.advance_oldest(OLDEST_STEPS);
@@ -393,6 +436,8 @@ pub struct TxnManager {
     pub serial: Serial,
     pub(crate) core: Arc<Core>,
     pub(crate) dir: PathBuf,
+    /// Prepared transactions of before the start that nobody has taken yet.
+    restored: Mutex<Vec<(Arc<Prepared>, Transaction)>>,
 }
 
 impl TxnManager {
@@ -401,7 +446,8 @@ impl TxnManager {
     pub fn new(dir: &Path) -> Arc<TxnManager> {
         let core = Arc::new(Core::new());
         let locks = LockManager::new(core.clone());
-        Arc::new(TxnManager { locks, serial: Serial::new(), core, dir: dir.to_owned() })
+        let restored = Mutex::new(WaitEvent::LWLockTwoPhaseState, Vec::new());
+        Arc::new(TxnManager { locks, serial: Serial::new(), core, dir: dir.to_owned(), restored })
     }
 
     /// The part of recovery that belongs to transactions. `upper` receives the codes >= 32 (the layers above; may be None); its
@@ -414,9 +460,33 @@ impl TxnManager {
         Arc::new(Recovery::new(self, upper))
     }
 
-    /// Recovery is done.
-    pub fn attach(&self, storage: &Arc<Storage>) {
+    /// Recovery is done. Transactions that were prepared before the start are so again, with their locks:
+    /// [`TxnManager::take_restored`].
+    pub fn attach(self: &Arc<Self>, storage: &Arc<Storage>) {
         self.attach_log(Log::Storage(storage.clone()), storage.wal.insert_position());
+        self.revive_prepared();
+    }
+
+    fn revive_prepared(self: &Arc<Self>) {
+        let all: Vec<Arc<Prepared>> = self.core.prepared.lock().all.values().cloned().collect();
+        let Some(lowest) = self.core.prepared.lock().lowest() else { return };
+        self.core.oldest.fetch_min(lowest.0, Ordering::SeqCst);
+        for prepared in all {
+            let owner = self.new_owner(&sched::current(), PREPARED_PID);
+            let transaction = Transaction::revived(owner, &prepared);
+            self.restored.lock().push((prepared, transaction));
+        }
+    }
+
+    /// The transactions that were prepared before the server started, once.
+    pub fn take_restored(&self) -> Vec<(Arc<Prepared>, Transaction)> {
+        std::mem::take(&mut *self.restored.lock())
+    }
+
+    /// How many prepared transactions a database has.
+    pub fn prepared_in(&self, database: base::Oid) -> usize {
+        let table = self.core.prepared.lock();
+        table.all.values().filter(|prepared| prepared.name.database == database).count()
     }
 
     pub(crate) fn attach_log(&self, log: Log, position: Lsn) {

@@ -5,14 +5,14 @@
 //!
 //! ```text
 //! version (1) | first id never handed out (8) | first oid never handed out (4) | files of the commit log (8) |
-//! the upper layers' state
+//! number of prepared transactions (4), each as in its record behind its length (4) | the upper layers' state
 //! ```
-//! Version 1 has no number of files.
+//! Version 1 has no number of files, version 2 no prepared transactions.
 //!
 //! * A record that precedes R was reserved after its transaction had been marked `committing`; the
 //!   checkpoint waits until those have been published. It then asks the upper layers for their state,
 //!   which therefore includes what such commits published.
-//! * What had not committed when the log ends has aborted. Ids start again above every id that the
+//! * What had not committed and was not prepared when the log ends has aborted. Ids start again above every id that the
 //!   log or the checkpoint knows to have been handed out, so no aborted id is used twice.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -26,8 +26,9 @@ use crate::commit_file::{self, FILE_CHUNKS};
 use crate::commit_log::CHUNK;
 use crate::log::{self, Commit};
 use crate::manager::{Core, TxnManager};
+use crate::prepared::Prepared;
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// When part of the log was given up, ids go on as far beyond those that it tells of: more than can have been
 /// handed out in it.
@@ -77,10 +78,51 @@ impl Recovery {
             self.next_xid.fetch_max(xid.0 + 1, Ordering::Relaxed);
             self.lowest_redone.fetch_min(xid.0, Ordering::Relaxed);
         }
+        core.prepared.lock().all.remove(&commit.top);
         match &self.upper {
             Some(upper) if !commit.upper.is_empty() => upper.redo(log::UPPER, commit.upper, lsn),
             _ => Ok(()),
         }
+    }
+
+    fn redo_prepared(&self, core: &Core, payload: &[u8]) -> Result<()> {
+        let prepared = Prepared::decode(payload)?;
+        for xid in &prepared.xids {
+            self.next_xid.fetch_max(xid.0 + 1, Ordering::Relaxed);
+        }
+        core.prepared.lock().all.insert(prepared.top(), Arc::new(prepared));
+        Ok(())
+    }
+
+    /// The part of a checkpoint's state that lists the prepared transactions.
+    fn restore_prepared(&self, core: &Core, state: &mut &[u8]) -> Result<()> {
+        for _ in 0..log::take_u32(state)? {
+            let length = log::take_u32(state)? as usize;
+            let (bytes, rest) = state
+                .split_at_checked(length)
+                .ok_or_else(|| Error::internal("the state of a checkpoint is cut"))?;
+            self.redo_prepared(core, bytes)?;
+            *state = rest;
+        }
+        Ok(())
+    }
+
+    /// Adds the list, and sees to it that what is missing there has ended for good.
+    fn list_prepared(core: &Core, state: &mut Vec<u8>) -> Result<()> {
+        let (all, ended) = {
+            let table = core.prepared.lock();
+            (table.all.values().cloned().collect::<Vec<_>>(), table.ended)
+        };
+        if let Some(log) = core.attached_log() {
+            log.flush(ended)?;
+        }
+        state.extend((all.len() as u32).to_le_bytes());
+        for prepared in all {
+            let bytes = prepared.encode();
+            state.extend((bytes.len() as u32).to_le_bytes());
+            state.extend(bytes);
+        }
+        Ok(())
     }
 
     /// Answers how many files there are.
@@ -119,6 +161,9 @@ impl Participant for Recovery {
             if version > 1 {
                 files = log::take_u64(&mut state)?;
             }
+            if version > 2 {
+                self.restore_prepared(&manager.core, &mut state)?;
+            }
         }
         commit_file::read(&manager.dir, files, |chunk, bits| {
             manager.core.commits.restore_bits(chunk, bits);
@@ -136,6 +181,12 @@ impl Participant for Recovery {
             }
             log::OIDS => {
                 self.next_oid.fetch_max(log::take_u32(&mut payload)?, Ordering::Relaxed);
+                Ok(())
+            }
+            log::PREPARED => self.redo_prepared(&manager.core, payload),
+            log::ROLLED_BACK => {
+                let top = Xid(log::take_u64(&mut payload)?);
+                manager.core.prepared.lock().all.remove(&top);
                 Ok(())
             }
             log::UPPER.. => {
@@ -159,8 +210,10 @@ impl Participant for Recovery {
     fn recovered(&self, lsn: Lsn) -> Result<()> {
         let (xid, oid) = (&self.next_xid, &self.next_oid);
         let (xid, oid) = (xid.load(Ordering::Relaxed), oid.load(Ordering::Relaxed));
-        self.manager()?.core.start(xid, oid, lsn);
-        let upto = Xid(self.lowest_redone.load(Ordering::Relaxed).min(xid));
+        let manager = self.manager()?;
+        manager.core.start(xid, oid, lsn);
+        let prepared = manager.core.prepared.lock().lowest().map_or(xid, |lowest| lowest.0);
+        let upto = Xid(self.lowest_redone.load(Ordering::Relaxed).min(xid).min(prepared));
         *self.written.lock() = Written { upto, ended: upto, csn: Csn(0) };
         self.upper.as_ref().map_or(Ok(()), |upper| upper.recovered(lsn))
     }
@@ -176,6 +229,7 @@ impl Participant for Recovery {
         state.extend(next_xid.to_le_bytes());
         state.extend(next_oid.to_le_bytes());
         state.extend(files.to_le_bytes());
+        Self::list_prepared(&manager.core, &mut state)?;
         if let Some(upper) = &self.upper {
             state.extend(upper.checkpoint(redo)?);
         }

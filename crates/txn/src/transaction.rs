@@ -22,6 +22,7 @@ use sched::Mutex;
 use crate::commit_log::XidState;
 use crate::lock::LockOwner;
 use crate::manager::{Core, TxnManager};
+use crate::prepared::{self, PREPARED_PID, Prepared, PreparedName};
 use crate::serial::Sxact;
 use crate::snapshot::Snapshot;
 
@@ -501,6 +502,97 @@ impl Transaction {
         };
         self.finish(true);
         Ok(Lsn(csn.0.max(self.durability_needed().0)))
+    }
+
+    /// PREPARE TRANSACTION: from now on the transaction is nobody's, until [`Transaction::commit_prepared`] or
+    /// [`Transaction::rollback_prepared`]. It keeps its lock owner; its session takes a new one
+    /// ([`crate::LockManager::move_session_locks`]). Returns the position that must be durable before the client is told.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`], and it is then still to be rolled back.
+    pub fn prepare(&self, name: PreparedName, upper: Vec<u8>) -> Result<Lsn> {
+        let top = match self.top_xid() {
+            Some(top) => top,
+            None => {
+                // Savepoints get no ids: nothing was written in them.
+                self.inner.lock().levels.clear();
+                self.xid()?
+            }
+        };
+        self.prepare_commit()?;
+        let reads = self.serial_reads();
+        let (locks, rows) = self.manager().locks.kept_by(&self.owner);
+        let locks = prepared::kept(locks.into_iter());
+        let prepared = Prepared { name, xids: self.all_xids(top), upper, locks, rows, reads };
+        let lsn = self.core().prepare(prepared);
+        let slot = self.owner.slot();
+        slot.pid.store(PREPARED_PID, Ordering::Release);
+        slot.task.store(0, Ordering::Relaxed);
+        if self.serial_prepared() {
+            slot.set_held(std::iter::empty());
+        } else {
+            slot.release_snapshots();
+        }
+        Ok(Lsn(lsn.0.max(self.durability_needed().0)))
+    }
+
+    /// A transaction that was prepared before the server started, with its locks.
+    pub(crate) fn revived(owner: Arc<LockOwner>, prepared: &Prepared) -> Transaction {
+        let isolation = match prepared.reads {
+            Some(_) => Isolation::Serializable,
+            None => Isolation::ReadCommitted,
+        };
+        owner.set_database(prepared.name.database);
+        let tx = Transaction::new(owner, isolation, false);
+        let (core, number) = (tx.core(), tx.owner.number());
+        for &xid in &prepared.xids {
+            core.commits.revive(xid, number);
+        }
+        tx.top.store(prepared.top().0, Ordering::Release);
+        tx.inner.lock().subs.extend(prepared.xids[1..].iter().map(|xid| (*xid, 0)));
+        tx.has_subs.store(prepared.xids.len() > 1, Ordering::Release);
+        // All that it did is seen.
+        tx.command.store(u32::MAX >> 1, Ordering::Relaxed);
+        tx.owner.slot().xid.store(prepared.top().0, Ordering::Release);
+        tx.manager().locks.take_again(&tx.owner, &prepared.locks, &prepared.rows);
+        if let Some(reads) = &prepared.reads {
+            tx.serial_revived(&prepared.xids, reads);
+        }
+        tx
+    }
+
+    /// COMMIT PREPARED, as [`Transaction::commit`].
+    ///
+    /// # Errors
+    /// `XX000` when it has ended already.
+    pub fn commit_prepared(
+        &self,
+        publishes: bool,
+        before_publish: impl FnOnce(Csn),
+    ) -> Result<Lsn> {
+        let xids = self.end_prepared()?;
+        let number = self.owner.number();
+        let csn = self.core().commit_prepared(number, &xids, publishes, before_publish);
+        self.finish(true);
+        Ok(Lsn(csn.0))
+    }
+
+    /// ROLLBACK PREPARED. Returns the position that must be durable before the client is told.
+    ///
+    /// # Errors
+    /// `XX000` when it has ended already.
+    pub fn rollback_prepared(&self) -> Result<Lsn> {
+        let xids = self.end_prepared()?;
+        let lsn = self.core().rollback_prepared(&xids);
+        self.finish(false);
+        Ok(lsn)
+    }
+
+    fn end_prepared(&self) -> Result<Vec<Xid>> {
+        match self.top_xid() {
+            Some(top) if !self.ended.swap(true, Ordering::AcqRel) => Ok(self.all_xids(top)),
+            _ => Err(Error::internal("a prepared transaction ends that is none")),
+        }
     }
 
     /// The top id, then those of live subtransactions.

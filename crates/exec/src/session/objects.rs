@@ -139,7 +139,7 @@ pub fn call(
             super::definition::statistics_expressions(&view, id, run)
         }
         F::PgCurrentLogfile => Datum::Null,
-        F::PgPreparedXact | F::PgGetMultixactMembers | F::PgGetCatalogForeignKeys => {
+        F::PgGetMultixactMembers | F::PgGetCatalogForeignKeys => {
             Datum::array(oids::RECORD, Vec::new())
         }
         F::PgExtensionConfigDump => {

@@ -56,6 +56,10 @@ impl SessionState {
             Utility::Savepoint(name) => self.savepoint(name)?,
             Utility::Release(name) => self.release_savepoint(name)?,
             Utility::RollbackTo(name) => self.rollback_to_savepoint(name)?,
+            Utility::TwoPhase("PREPARE TRANSACTION", gid) => {
+                outcome.tag = Some(self.prepare_block(gid)?);
+            }
+            Utility::TwoPhase(words, gid) => self.finish_prepared(gid, words)?,
             Utility::SetTransaction { modes, session } => {
                 self.set_transaction(modes, *session)?;
             }

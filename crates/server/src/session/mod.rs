@@ -33,6 +33,7 @@ mod known;
 mod logging;
 mod names;
 pub mod portal;
+mod prepare;
 mod replication;
 mod rows;
 pub mod settings;

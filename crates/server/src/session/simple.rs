@@ -119,7 +119,10 @@ pub(super) fn ends_block(text: &str) -> bool {
     let text = text.trim_ascii_start();
     let end = text.bytes().position(|b| !b.is_ascii_alphabetic()).unwrap_or(text.len());
     let enders = ["COMMIT", "END", "ROLLBACK", "ABORT"];
+    let next = text[end..].trim_ascii_start().get(.."TRANSACTION".len());
     enders.iter().any(|word| text[..end].eq_ignore_ascii_case(word))
+        || text[..end].eq_ignore_ascii_case("PREPARE")
+            && next.is_some_and(|next| next.eq_ignore_ascii_case("TRANSACTION"))
 }
 
 #[cfg(test)]
@@ -140,6 +143,8 @@ mod tests {
         assert!(ends_block(" rollback to a"));
         assert!(ends_block("END;"));
         assert!(!ends_block("ENDING"));
+        assert!(ends_block("prepare  transaction 'a'"));
+        assert!(!ends_block("PREPARE a AS SELECT 1"));
         assert!(!ends_block("SELECT 1"));
     }
 }

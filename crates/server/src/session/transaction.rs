@@ -53,7 +53,7 @@ impl Block {
     }
 }
 
-struct Savepoint {
+pub(super) struct Savepoint {
     name: String,
     level: SavepointLevel,
     /// Whether the transaction was read-only when it was set.
@@ -87,7 +87,7 @@ pub struct TransactionState {
     pub deadline: Option<Instant>,
     /// How many log records the session had written when it began.
     logged: u64,
-    savepoints: Vec<Savepoint>,
+    pub(super) savepoints: Vec<Savepoint>,
 }
 
 impl TransactionState {
@@ -170,7 +170,7 @@ impl SessionState {
         }
     }
 
-    fn warn_no_transaction(&mut self) {
+    pub(super) fn warn_no_transaction(&mut self) {
         let warning = err!(NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress");
         self.notice("WARNING", &warning);
     }

@@ -100,9 +100,13 @@ fn lock(held: &LockRow, owners: &Owners, virtual_ids: &HashMap<i32, String>) -> 
     };
     let mut out = vec![text(kind)];
     out.extend(what.into_iter().take(9));
+    let (transaction, pid) = match held.prepared {
+        Some(xid) => (text(&format!("-1/{}", xid.0)), Datum::Null),
+        None => (virtual_id(held.pid, virtual_ids), Datum::Int4(held.pid)),
+    };
     out.extend([
-        virtual_id(held.pid, virtual_ids),
-        Datum::Int4(held.pid),
+        transaction,
+        pid,
         text(held.mode.name()),
         Datum::Bool(held.granted),
         Datum::Bool(held.fastpath),

@@ -9,6 +9,7 @@ pub mod functions;
 mod locks;
 mod lwlock;
 mod memory;
+mod prepared;
 mod progress;
 pub mod rows;
 mod session;

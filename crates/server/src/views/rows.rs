@@ -4,8 +4,8 @@ use base::settings::show;
 use types::Datum;
 
 use super::{
-    activity, blocking, buffers, database, extension, functions, locks, lwlock, memory, progress,
-    snapshots, statements, storage, tables, waits, zones,
+    activity, blocking, buffers, database, extension, functions, locks, lwlock, memory, prepared,
+    progress, snapshots, statements, storage, tables, waits, zones,
 };
 use crate::server::Server;
 use crate::views::text::text;
@@ -27,6 +27,8 @@ pub fn rows(server: &Server, database: u32, view: &str) -> Vec<Vec<Datum>> {
         "pg_stat_snapshots" => snapshots::rows(server, database),
         "pg_stat_session_memory" => memory::sessions(),
         "pg_stat_server_memory" => memory::server(server),
+        "pg_prepared_xacts" => prepared::rows(server),
+        "pg_prepared_xact()" => prepared::function(server),
         "pg_locks" | "pg_lock_status()" => locks::locks(server),
         "pg_stat_user_functions" => tables::functions(server, database, "pg_stat_user_functions"),
         "pg_stat_all_tables" => tables::tables(server, database, "pg_stat_all_tables"),

@@ -26,7 +26,12 @@ impl Binder<'_> {
             K::TransStmtSavepoint => Utility::Savepoint(name),
             K::TransStmtRelease => Utility::Release(name),
             K::TransStmtRollbackTo => Utility::RollbackTo(name),
-            _ => return Err(Error::unsupported("two-phase commit")),
+            K::TransStmtPrepare => Utility::TwoPhase("PREPARE TRANSACTION", stmt.gid.clone()),
+            K::TransStmtCommitPrepared => Utility::TwoPhase("COMMIT PREPARED", stmt.gid.clone()),
+            K::TransStmtRollbackPrepared => {
+                Utility::TwoPhase("ROLLBACK PREPARED", stmt.gid.clone())
+            }
+            K::Undefined => return Err(Error::unsupported("this transaction statement")),
         })
     }
 

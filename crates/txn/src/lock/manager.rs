@@ -8,10 +8,12 @@ use crossbeam_utils::CachePadded;
 use sched::{Mutex, MutexGuard, TaskRef};
 
 use super::deadlock::Checks;
+use super::local::Held;
 use super::rows::SharedRows;
 use super::table::{Admission, Entry, Request};
 use super::{FastMap, LockMode, LockOwner, LockTag, LockWait};
 use crate::manager::Core;
+use crate::prepared::PreparedRow;
 
 const PARTITIONS: usize = 128;
 /// Counters of strong lockers, by the relation's hash.
@@ -326,6 +328,79 @@ impl LockManager {
     /// Gives the locks of this savepoint level to the one around it.
     pub(crate) fn release_level(&self, owner: &LockOwner, level: u32) {
         owner.slot().local.lock().release_level(level);
+    }
+
+    /// The locks that a transaction keeps to its end, and its shared row locks.
+    pub(crate) fn kept_by(
+        &self,
+        owner: &LockOwner,
+    ) -> (Vec<(LockTag, LockMode)>, Vec<PreparedRow>) {
+        let local = owner.slot().local.lock();
+        let held = local.held().iter().filter(|held| held.count > 0);
+        let locks = held.map(|held| (held.tag, held.mode)).collect();
+        let rows = local.rows.clone();
+        drop(local);
+        (locks, self.rows.strengths(owner.number(), &rows))
+    }
+
+    /// Whether the session holds something both for itself and for its transaction.
+    pub fn mixes_levels(&self, owner: &LockOwner) -> bool {
+        let local = owner.slot().local.lock();
+        let held = local.held();
+        let for_session = held.iter().filter(|held| held.session > 0);
+        for_session.into_iter().any(|a| held.iter().any(|b| b.tag == a.tag && b.count > 0))
+    }
+
+    /// Whether the transaction has locked a temporary relation.
+    pub fn holds_temporary(&self, owner: &LockOwner) -> bool {
+        let temporary = |tag| matches!(tag, LockTag::Relation(_, oid) if oid.is_temporary());
+        owner.slot().local.lock().held().iter().any(|held| temporary(held.tag))
+    }
+
+    /// Gives what a session holds beyond its transactions to another owner: the first one stays with a
+    /// transaction that is prepared.
+    pub fn move_session_locks(&self, from: &LockOwner, to: &LockOwner) {
+        let moved: Vec<Held> = {
+            let local = from.slot().local.lock();
+            local.held().iter().filter(|held| held.session > 0).copied().collect()
+        };
+        for held in moved {
+            let Held { tag, mode, session, .. } = held;
+            if !held.fast {
+                self.partition(tag).entry(tag).grant(to.number(), mode);
+            }
+            {
+                let mut local = to.slot().local.lock();
+                local.hold(tag, mode, true, held.fast);
+                for _ in 1..session {
+                    local.hold_again(tag, mode, true);
+                }
+            }
+            let mut local = from.slot().local.lock();
+            for _ in 0..session {
+                local.unhold(tag, mode, true);
+            }
+            drop(local);
+            if !held.fast {
+                wake(self.partition(tag).entry(tag).release(from.number(), mode));
+            }
+        }
+    }
+
+    /// The locks of a transaction that was prepared before the server started. Nobody else runs yet.
+    pub(crate) fn take_again(
+        &self,
+        owner: &LockOwner,
+        locks: &[(LockTag, LockMode)],
+        rows: &[PreparedRow],
+    ) {
+        for &(tag, mode) in locks {
+            let taken = self.acquire(owner, tag, mode, LockWait::Try, false);
+            debug_assert_eq!(taken, Ok(true), "prepared transactions do not conflict");
+        }
+        for row in rows {
+            self.share_row(owner, row.xid, row.rel, row.tid, row.mode);
+        }
     }
 
     fn release_list(&self, owner: &LockOwner, gone: &[(LockTag, LockMode)]) {

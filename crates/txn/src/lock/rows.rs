@@ -27,6 +27,7 @@ use sched::Mutex;
 use super::local::SharedRow;
 use super::{FastMap, LockManager, LockOwner, RowLockMode};
 use crate::commit_log::XidState;
+use crate::prepared::PreparedRow;
 
 const SHARDS: usize = 256;
 
@@ -96,6 +97,18 @@ impl SharedRows {
             self.shards.iter().map(|s| s.lock().values().map(Vec::len).sum::<usize>()).sum();
         assert_eq!(counted, self.count.load(Ordering::SeqCst));
         counted
+    }
+
+    /// A session's locks on these row versions with their strengths.
+    pub(super) fn strengths(&self, owner: u32, rows: &[SharedRow]) -> Vec<PreparedRow> {
+        let mut found = Vec::with_capacity(rows.len());
+        for row in rows {
+            let of_row = self.of_row(row.rel, row.tid).into_iter();
+            let own = of_row.filter(|s| s.owner == owner && s.xid == row.xid);
+            let (rel, tid) = (row.rel, row.tid);
+            found.extend(own.map(|s| PreparedRow { rel, tid, mode: s.mode, xid: s.xid }));
+        }
+        found
     }
 
     /// Takes a session's locks out.

@@ -3,11 +3,12 @@
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
-use base::Oid;
+use base::{Oid, Xid};
 
 use super::table::Entry;
 use super::{LockManager, LockMode, LockTag};
 use crate::commit_log::XidState;
+use crate::prepared::PREPARED_PID;
 
 /// One line of `pg_locks`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,8 +21,10 @@ pub struct LockRow {
     pub granted: bool,
     /// Held by the fast path.
     pub fastpath: bool,
-    /// The session's process id.
+    /// The session's process id; [`crate::PREPARED_PID`].
     pub pid: i32,
+    /// The id of the transaction that holds it, when that is prepared.
+    pub prepared: Option<Xid>,
     /// Its database.
     pub database: Oid,
     /// When the wait began.
@@ -45,6 +48,7 @@ impl LockManager {
                 granted: true,
                 fastpath,
                 pid,
+                prepared: slot.top_xid().filter(|_| pid == PREPARED_PID),
                 database,
                 wait_start: None,
             };
@@ -61,13 +65,13 @@ impl LockManager {
     }
 
     /// The process ids of the sessions for which a session waits: those that hold what it wants, and
-    /// those ahead of it in the queue.
+    /// those ahead of it in the queue. 0 stands for a prepared transaction.
     pub fn blocking_pids(&self, pid: i32) -> Vec<i32> {
         let Some(number) = self.core.registry.find(pid) else { return Vec::new() };
         let Some(wait) = *self.core.registry.get(number).waiting.lock() else { return Vec::new() };
         let pid = |number: u32| self.core.registry.get(number).pid.load(Ordering::Acquire);
         let blockers = self.blockers(wait.tag, number, wait.mode);
-        blockers.into_iter().map(pid).filter(|&pid| pid != 0).collect()
+        blockers.into_iter().map(pid).filter(|&pid| pid != 0).map(|pid| pid.max(0)).collect()
     }
 
     /// The same without those for whom one of the others waits, too: those that hold what it wants, and
@@ -84,7 +88,7 @@ impl LockManager {
             }
         };
         let pid = |number: u32| self.core.registry.get(number).pid.load(Ordering::Acquire);
-        blockers.into_iter().map(pid).filter(|&pid| pid != 0).collect()
+        blockers.into_iter().map(pid).filter(|&pid| pid != 0).map(|pid| pid.max(0)).collect()
     }
 
     /// The task for which a session waits, by its id: the first of those above; 0: none any more.
@@ -115,7 +119,7 @@ impl LockManager {
 
     /// Process ids of the holders of a lock that a session waits for, and of its waiters.
     pub(super) fn around(&self, tag: LockTag, waiter: u32, mode: LockMode) -> (Vec<i32>, Vec<i32>) {
-        let pid = |number: u32| self.core.registry.get(number).pid.load(Ordering::Acquire);
+        let pid = |number: u32| self.core.registry.get(number).pid.load(Ordering::Acquire).max(0);
         if let LockTag::Xid(_) = tag {
             let holders = self.blockers(tag, waiter, mode).into_iter().map(pid).collect();
             let waits_too = |(_, slot): &(u32, &crate::registry::Slot)| {

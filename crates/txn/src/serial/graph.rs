@@ -183,6 +183,17 @@ impl Graph {
         Begun::Watched(xact)
     }
 
+    /// Registers a transaction that was prepared before the server started: it has passed its check, and had any
+    /// conflicts that there were.
+    pub(super) fn revive(&mut self, pid: i32) -> Option<Arc<Sxact>> {
+        let Begun::Watched(xact) = self.begin(false, pid, None) else { return None };
+        self.sequence += 1;
+        let now = self.sequence;
+        let node = self.node(xact.id);
+        (node.prepared, node.summary_in, node.summary_out) = (now, true, true);
+        Some(xact)
+    }
+
     /// A node that is known to be there: edges and lists name only such.
     fn node(&mut self, id: u64) -> &mut Node {
         self.nodes.get_mut(&id).expect("edges and lists name nodes of the graph")
@@ -506,9 +517,9 @@ impl Graph {
 
     /// For whom the session's DEFERRABLE transaction waits.
     pub(super) fn safe_snapshot_blockers(&self, pid: i32) -> Vec<i32> {
-        let waits = |node: &&Node| node.waiter.is_some() && node.xact.pid == pid;
+        let waits = |node: &&Node| node.waiter.is_some() && node.xact.pid() == pid;
         let Some(node) = self.nodes.values().find(waits) else { return Vec::new() };
-        node.unsafe_with.iter().map(|id| self.nodes[id].xact.pid).collect()
+        node.unsafe_with.iter().map(|id| self.nodes[id].xact.pid().max(0)).collect()
     }
 
     /// How many transactions and ids are remembered.

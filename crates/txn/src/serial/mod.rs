@@ -28,7 +28,7 @@ mod tests;
 mod transaction;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use base::{Error, RelId, WaitEvent, Xid, err};
 use graph::{Graph, Reason, Work};
@@ -44,8 +44,8 @@ const RETAINED: usize = 2000;
 pub(crate) struct Sxact {
     /// Ascending in order of begin.
     id: u64,
-    /// The session's process id.
-    pid: i32,
+    /// The session's process id; [`crate::PREPARED_PID`].
+    pid: AtomicI32,
     /// It must fail. Set under the graph's mutex.
     doomed: AtomicBool,
     /// Its snapshot turned out to be safe.
@@ -60,13 +60,17 @@ impl Sxact {
         let event = WaitEvent::LWLockPredicateLockManager;
         Sxact {
             id,
-            pid,
+            pid: AtomicI32::new(pid),
             doomed: AtomicBool::new(false),
             safe: AtomicBool::new(false),
             wrote: AtomicBool::new(false),
             xids: Mutex::new(event, Vec::new()),
             targets: Mutex::new(event, Targets::default()),
         }
+    }
+
+    fn pid(&self) -> i32 {
+        self.pid.load(Ordering::Relaxed)
     }
 
     fn is_doomed(&self) -> bool {
@@ -155,7 +159,7 @@ impl Serial {
         }
         let xacts = self.graph.lock().all();
         let rows = |xact: &Arc<Sxact>| {
-            let pid = xact.pid;
+            let pid = xact.pid();
             self.reads.list(xact).into_iter().map(move |target| ReadRow { target, pid })
         };
         xacts.iter().flat_map(rows).collect()

@@ -7,6 +7,7 @@ use base::{RelId, Result, TupleId, WaitEvent, Xid};
 use sched::Wake;
 
 use crate::XidStatus;
+use crate::prepared::PREPARED_PID;
 use crate::serial::graph::{Begun, Reason};
 use crate::serial::reads::{ReadTarget, Reader};
 use crate::serial::{Serial, Sxact, failure, is_watched};
@@ -273,6 +274,38 @@ impl Transaction {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The reads of a watched transaction, for the record that it is prepared.
+    pub(crate) fn serial_reads(&self) -> Option<Vec<ReadTarget>> {
+        let xact = self.watched()?;
+        let released = self.serial_released.load(Ordering::Acquire);
+        (!released).then(|| self.serial_manager().reads.list(xact))
+    }
+
+    /// It is prepared, and no session's any more; whether it is watched.
+    pub(crate) fn serial_prepared(&self) -> bool {
+        let watched = self.watched().filter(|_| !self.serial_released.load(Ordering::Acquire));
+        if let Some(xact) = watched {
+            xact.pid.store(PREPARED_PID, Ordering::Relaxed);
+        }
+        watched.is_some()
+    }
+
+    /// It was prepared before the server started, and had read that.
+    pub(crate) fn serial_revived(&self, xids: &[Xid], reads: &[ReadTarget]) {
+        let serial = self.serial_manager();
+        let (xact, snapshot) = {
+            let mut graph = serial.graph.lock();
+            let Some(xact) = graph.revive(PREPARED_PID) else { return };
+            (xact, self.register_onwards())
+        };
+        xact.wrote.store(true, Ordering::Release);
+        xids.iter().for_each(|&xid| self.note_xid(&xact, xid));
+        reads.iter().for_each(|&target| serial.reads.add(&xact, target));
+        let first = self.serial.set(xact).is_ok();
+        debug_assert!(first, "nothing has begun it before");
+        self.keep_snapshot(&snapshot);
     }
 
     /// Its outcome has been published.
