@@ -2,7 +2,7 @@
 //! who notices (nobody else).
 //!
 //! [`reach`] stands in the code at each point; `debug_faults = 'heap_insert=panic/50, plan=error'` arms
-//! points: on average (exactly, by count) one passage in 50 panics, each `plan` fails. In a server built
+//! points: on average (exactly, by count) one passage in 50 panics, each `plan` fails; `wal_write=slow` makes a slow disk. In a server built
 //! without debug assertions a point is no code at all and the setting is refused.
 //!
 //! The rule that each point tests: a panic at a point of a *statement* ends that statement with `XX000`, and its latches,
@@ -39,15 +39,21 @@ pub enum Kind {
     Panic,
     /// Returns an error (a critical point panics).
     Error,
+    /// Takes [`SLOW`] and goes on.
+    Slow,
 }
+
+/// How long a slow point takes.
+const SLOW: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// A point, what it does, and at every how many passages.
 pub type Arm = (Fault, Kind, u32);
 
-/// Every how many passages, with the top bit for [`Kind::Error`]; 0: not armed.
+/// Every how many passages, with the top bit for [`Kind::Error`], the next for [`Kind::Slow`]; 0: not armed.
 static ARMED: [AtomicU64; FAULTS.len()] = [const { AtomicU64::new(0) }; FAULTS.len()];
 static PASSED: [AtomicU64; FAULTS.len()] = [const { AtomicU64::new(0) }; FAULTS.len()];
 const ERROR: u64 = 1 << 63;
+const SLOWS: u64 = 1 << 62;
 
 /// A point in a statement.
 ///
@@ -78,7 +84,11 @@ fn passed(fault: Fault) -> Result<()> {
         return Ok(());
     }
     let count = PASSED[fault as usize].fetch_add(1, Relaxed) + 1;
-    if !count.is_multiple_of(armed & !ERROR) {
+    if !count.is_multiple_of(armed & !(ERROR | SLOWS)) {
+        return Ok(());
+    }
+    if armed & SLOWS != 0 {
+        std::thread::sleep(SLOW);
         return Ok(());
     }
     let name = FAULTS[fault as usize].name;
@@ -95,12 +105,16 @@ pub fn arm(arms: &[Arm]) {
         passed.store(0, Relaxed);
     }
     for (fault, kind, every) in arms {
-        let error = if *kind == Kind::Error { ERROR } else { 0 };
-        ARMED[*fault as usize].store(u64::from(*every) | error, Relaxed);
+        let effect = match kind {
+            Kind::Panic => 0,
+            Kind::Error => ERROR,
+            Kind::Slow => SLOWS,
+        };
+        ARMED[*fault as usize].store(u64::from(*every) | effect, Relaxed);
     }
 }
 
-/// Reads the setting: `NAME=panic|error[/N]`, separated by commas.
+/// Reads the setting: `NAME=panic|error|slow[/N]`, separated by commas.
 ///
 /// # Errors
 /// `22023` for what isn't that; `0A000` where [`COMPILED`] is false, but for nothing at all.
@@ -115,7 +129,7 @@ pub fn parse(text: &str) -> Result<Vec<Arm>> {
 fn parse_arm(word: &str) -> Result<Arm> {
     let wrong = || {
         err!(INVALID_PARAMETER_VALUE, "invalid value for parameter \"debug_faults\": \"{word}\"")
-            .hint("It is a list of POINT=panic or POINT=error, each with /N for one passage in N.")
+            .hint("It is a list of POINT=panic, POINT=error or POINT=slow, each with /N for one passage in N.")
     };
     let (name, what) = word.split_once('=').ok_or_else(wrong)?;
     let (kind, every) = what.split_once('/').unwrap_or((what, "1"));
@@ -123,6 +137,7 @@ fn parse_arm(word: &str) -> Result<Arm> {
     let kind = match kind.trim() {
         "panic" => Kind::Panic,
         "error" => Kind::Error,
+        "slow" => Kind::Slow,
         _ => return Err(wrong()),
     };
     let every = every.trim().parse().ok().filter(|n| *n > 0).ok_or_else(wrong)?;

@@ -469,9 +469,12 @@ const RESTRICTED: &[(&str, &[Id])] = &[
     ("pg_stat_wait_reset", &[]),
     ("pg_stat_wait_trace", &[]),
     ("pg_switch_wal", &[]),
+    ("pg_top_statements", &[ids::READ_ALL_STATS]),
+    ("pg_wait_history", &[ids::READ_ALL_STATS]),
     ("pg_wait_sampling_reset_profile", &[]),
     ("pg_wal_replay_pause", &[]),
     ("pg_wal_replay_resume", &[]),
+    ("pg_why", &[ids::READ_ALL_STATS]),
 ];
 
 /// Which predefined roles may call a function that not everybody may call.

@@ -67,6 +67,13 @@ pub trait SessionHooks {
     /// A function of the families [`types::func::Family::Server`] and `Statistics` (set_config, pg_backend_pid, pg_cancel_backend, current_setting …), for code that runs in
     /// somebody's name.
     fn call(&mut self, function: SessionFunction, args: &[Datum], acting: Acting) -> Result<Datum>;
+    /// Rows of a function of the family [`types::func::Family::History`].
+    ///
+    /// # Errors
+    /// Those of reading the history; `0A000` where there is none.
+    fn history(&mut self, function: SessionFunction, _args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
+        Err(base::Error::unsupported(format_args!("function {}", function.name())))
+    }
     /// NOTICE, WARNING and kin.
     fn notice(&mut self, severity: &'static str, error: base::Error);
     /// What the session knows of sequences.

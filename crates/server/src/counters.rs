@@ -455,6 +455,15 @@ impl Counters {
         self.sum(|oid| oid == database)
     }
 
+    /// The counts of all databases together.
+    pub fn database_totals(&self) -> DatabaseCounts {
+        let mut totals = DatabaseCounts::default();
+        for lane in &self.lanes {
+            lane.stripe.lock().databases.iter().for_each(|(_, counts, _)| totals.add(counts));
+        }
+        totals
+    }
+
     /// The usage of the sessions of all databases.
     pub fn usage(&self) -> Usage {
         self.sum(|_| true).1

@@ -28,6 +28,7 @@ pub mod control;
 pub mod counters;
 pub mod directory;
 pub mod exports;
+pub mod history;
 pub mod http;
 pub mod init;
 pub mod listener;
@@ -49,6 +50,8 @@ pub mod statements;
 pub mod supervisor;
 pub mod user_types;
 pub mod views;
+pub mod wait_sampler;
+pub mod why;
 
 pub use config::Overrides;
 pub use run::serve;

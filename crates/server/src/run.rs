@@ -21,8 +21,8 @@ use crate::init::{self, InitOptions};
 use crate::server::Server;
 use crate::signals::{self, Stop};
 use crate::{
-    autovacuum, control, directory, http, listener, log, partition_maintenance, profiler, resize,
-    saved_statistics, supervisor,
+    autovacuum, control, directory, http, listener, log, partition_maintenance, resize,
+    saved_statistics, supervisor, wait_sampler,
 };
 
 /// Serves a data directory (a missing or empty one is initialised first) until it is told to stop.
@@ -120,7 +120,7 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
     saved_statistics::restore(&server);
     server.statistics.start(&server, saved_statistics::work);
     server.partitions.start(&server, partition_maintenance::work);
-    profiler::start(&server);
+    wait_sampler::start(&server);
     Ok((server, sockets))
 }
 

@@ -18,6 +18,7 @@ use crate::client_auth::ClientAuth;
 use crate::client_auth::failures::Failures;
 use crate::config::{Config, Values};
 use crate::counters::Counters;
+use crate::history::History;
 use crate::http::endpoint::Endpoint;
 use crate::notify::Channels;
 use crate::profiler::Profiler;
@@ -88,6 +89,8 @@ pub struct Server {
     pub statistics: Background,
     /// Makes partitions by interval ahead of time and takes old ones away.
     pub partitions: Background,
+    /// The past, second by second.
+    pub history: History,
     /// The profile of where the time goes.
     pub profiler: Profiler,
     /// The status page.
@@ -146,6 +149,7 @@ impl Server {
             resizer: Background::new("resizer"),
             statistics: Background::new("statistics writer"),
             partitions: Background::new("partition maintenance"),
+            history: History::default(),
             profiler: Profiler::default(),
             http: Endpoint::default(),
             started: now(),
@@ -197,6 +201,7 @@ impl Server {
             }
         }
         self.generation.fetch_add(1, Ordering::AcqRel);
+        self.history.note("setting", 0, "the settings' files were read again");
         self.resizer.wake();
         Ok(())
     }
@@ -206,7 +211,14 @@ impl Server {
     /// # Errors
     /// As [`Config::alter_system`].
     pub fn alter_system(&self, name: Option<&str>, value: Option<&str>) -> Result<()> {
-        self.config.lock().alter_system(name, value)
+        self.config.lock().alter_system(name, value)?;
+        let text = match (name, value) {
+            (Some(name), Some(value)) => format!("ALTER SYSTEM SET {name} = {value}"),
+            (Some(name), None) => format!("ALTER SYSTEM RESET {name}"),
+            (None, _) => "ALTER SYSTEM RESET ALL".to_owned(),
+        };
+        self.history.note("setting", 0, &text);
+        Ok(())
     }
 
     /// Most sessions at a time.

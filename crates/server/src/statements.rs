@@ -32,6 +32,8 @@ pub struct Sample {
     pub ns: i64,
     /// Rows returned or changed.
     pub rows: u64,
+    /// How long it waited meanwhile, in nanoseconds.
+    pub waited_ns: u64,
 }
 
 impl Sample {
@@ -146,6 +148,8 @@ pub struct Statement {
     pub rows: u64,
     /// The resources that they used.
     pub usage: Usage,
+    /// Time that they waited, in nanoseconds.
+    pub waited_ns: u64,
     /// Its text without constants.
     pub text: Arc<str>,
     /// Executions when room was last made.
@@ -160,6 +164,7 @@ impl Statement {
             executions: Spread::default(),
             rows: 0,
             usage: Usage::default(),
+            waited_ns: 0,
             before: 0,
         }
     }
@@ -167,6 +172,7 @@ impl Statement {
     /// Counts an execution that used this.
     pub fn count(&mut self, sample: Sample, used: &Usage) {
         sample.count(&mut self.executions, &mut self.rows);
+        self.waited_ns += sample.waited_ns;
         self.usage.add(used);
     }
 
@@ -174,6 +180,7 @@ impl Statement {
     pub fn take_recent(&mut self, recent: &Recent) {
         self.executions.merge(&recent.executions);
         self.rows += recent.rows;
+        self.waited_ns += recent.waited_ns;
         self.usage.0.iter_mut().zip(recent.used).for_each(|(sum, amount)| *sum += amount);
     }
 
@@ -181,6 +188,7 @@ impl Statement {
     pub fn merge(&mut self, other: &Statement) {
         self.executions.merge(&other.executions);
         self.rows += other.rows;
+        self.waited_ns += other.waited_ns;
         self.usage.add(&other.usage);
     }
 }
@@ -196,6 +204,7 @@ pub struct Recent {
     /// How much they used of what.
     pub used: [u64; FEW],
     executions: Spread,
+    waited_ns: u64,
 }
 
 impl Recent {
@@ -208,8 +217,12 @@ impl Recent {
     #[inline]
     pub fn count(&mut self, sample: Sample) {
         sample.count(&mut self.executions, &mut self.rows);
+        self.waited_ns += sample.waited_ns;
     }
 }
+
+/// Two cache lines.
+const _: () = assert!(size_of::<Recent>() == 128);
 
 /// Forgets what ran least since this was last called, a twentieth of all; how many.
 pub fn make_room(statements: &mut FxHashMap<StatementKey, Statement>) -> usize {

@@ -47,6 +47,11 @@ pub fn call(
         Family::Server | Family::Statistics => {
             return run.cx.hooks.call(function, args, run.cx.acting());
         }
+        Family::History => {
+            let rows = run.cx.hooks.history(function, args)?;
+            let record = |fields| objects::record(row, fields);
+            return Ok(Datum::array(oids::RECORD, rows.into_iter().map(record).collect()));
+        }
         Family::EventTrigger => return crate::event_trigger::call(function, run),
         Family::Clock => clock::call(function, args, run)?,
         Family::Locks => locks::call(function, args, run)?,

@@ -204,10 +204,14 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// One look.
-    pub fn look(&mut self, server: &Server) {
+    /// The waits that have ended since this was last asked.
+    pub fn finished(&mut self) -> Vec<WaitRecord> {
+        history_since(&mut self.cursor, false)
+    }
+
+    /// One look, at who waits behind whom now and at the waits that have ended since the last.
+    pub fn look(&mut self, server: &Server, edges: Vec<Edge>, finished: &[WaitRecord]) {
         let threshold = live_int(setting::BLOCKING_HISTORY_THRESHOLD).max(0) as u64;
-        let finished = history_since(&mut self.cursor, false);
         let history = &server.profiler.blocking;
         if live_int(setting::BLOCKING_HISTORY_SIZE) == 0 {
             self.open.clear();
@@ -215,12 +219,12 @@ impl Watcher {
             return history.close(Vec::new());
         }
         let now = crate::server::now();
-        let present: Vec<Edge> = edges(server)
+        let present: Vec<Edge> = edges
             .into_iter()
             .filter(|e| e.since.elapsed() >= Duration::from_millis(threshold))
             .collect();
         let keys: HashSet<Key> = present.iter().map(key).collect();
-        let mut closed = self.close(&keys, &finished, now);
+        let mut closed = self.close(&keys, finished, now);
         for edge in &present {
             let looked = self.looked;
             let episode =

@@ -2,8 +2,8 @@
 //! stacks are.
 //!
 //! * [`timeline`]: the last minutes, second by second: how many sessions waited for what.
-//!   [`blocking`]: who blocked whom. One thread, the wait sampler, wakes up once a second and feeds
-//!   them.
+//!   [`blocking`]: who blocked whom. One thread, the wait sampler ([`crate::wait_sampler`]),
+//!   wakes up once a second and feeds them.
 //! * [`profile`]: stacks with weights, taken on demand, as text or as a flame graph: [`cpu`]'s by
 //!   processor time ([`sampler`] takes samples, [`unwind`] walks them), [`waits`]' by time waited.
 //!
@@ -24,15 +24,9 @@ pub use folded::Folded;
 pub use profile::Kind;
 
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::{Duration, Instant};
-
-use base::WaitEvent;
 
 use crate::background::Background;
 use crate::server::Server;
-
-/// Between two looks.
-const PERIOD: Duration = Duration::from_secs(1);
 
 /// The samples that were gathered, and the sampler's thread.
 pub struct Profiler {
@@ -57,32 +51,10 @@ impl Default for Profiler {
     }
 }
 
-/// Starts the thread.
-pub fn start(server: &Arc<Server>) {
-    // Set once: a process has one server.
-    let _ = server.profiler.server.set(Arc::downgrade(server));
-    server.profiler.thread.start(server, work);
-}
-
-fn work(server: &Arc<Server>) {
-    let mut sampler = timeline::Sampler::new();
-    let mut watcher = blocking::Watcher::default();
-    let mut generation = server.generation();
-    let mut next = Instant::now() + PERIOD;
-    loop {
-        while Instant::now() < next {
-            sched::park(WaitEvent::ActivityWaitSamplerMain, Some(next));
-            if sched::check_interrupts().is_err() {
-                return;
-            }
-        }
-        // After a stop (a suspended machine) the lost seconds are not made up for.
-        next = (next + PERIOD).max(Instant::now());
-        sampler.sample(server);
-        watcher.look(server);
-        if generation != server.generation() {
-            generation = server.generation();
-            server.http.follow_settings(server);
-        }
+impl Profiler {
+    /// The server that this is part of, once it is there.
+    pub fn belong_to(&self, server: &Arc<Server>) {
+        // Set once: a process has one server.
+        let _ = self.server.set(Arc::downgrade(server));
     }
 }

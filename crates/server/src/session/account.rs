@@ -35,6 +35,8 @@ pub struct Account {
     transaction: Tally,
     /// The task's usage when that was last asked.
     used: Usage,
+    /// How long it had waited when its statement began, in nanoseconds.
+    waited_ns: u64,
     /// Since when the session does what it does now, and since when its time has not been passed
     /// on (microseconds since 2000).
     since: i64,
@@ -144,6 +146,18 @@ impl Account {
     pub fn pass_on_transaction(&mut self, counters: &Counters, database: u32) -> bool {
         self.absorb();
         counters.take(database, &mut self.report, |_| ())
+    }
+
+    /// A statement of the task begins: its waits are counted from here on.
+    #[inline]
+    pub fn mark_waits(&mut self, task: &Task) {
+        self.waited_ns = task.wait_totals().1;
+    }
+
+    /// How long the task has waited since [`Account::mark_waits`], in nanoseconds.
+    #[inline]
+    pub fn waited_ns(&self, task: &Task) -> u64 {
+        task.wait_totals().1 - self.waited_ns
     }
 
     /// Counts a statement of the task, with what it has used since this was last asked. `text`: without

@@ -23,6 +23,7 @@ use super::copy::CopyReader;
 use super::hooks::{Hooks, Info};
 use super::portal::{NEVER_FRESH, PlanOf, Planned, PreparedStatement, ResultFormats};
 use super::rows::{self, CollectedRows, Rows};
+use super::settings::LogStatement;
 use super::transaction::Block;
 use crate::counters::Relid;
 use crate::session::statement_run::Run;
@@ -244,6 +245,7 @@ impl SessionState {
 
     /// Does the steps before a plan is run: its transaction, and [`SessionState::lock`].
     pub(super) fn begin_run(&mut self, run: &mut Run<'_>) -> Result<()> {
+        self.account.mark_waits(&self.entry.task);
         self.ensure_transaction();
         self.check_read_only(&run.plan.prepared)?;
         self.lock(run)
@@ -386,15 +388,21 @@ impl SessionState {
                 database: self.database.1,
                 id: prepared.identity.id,
             };
-            let sample = Sample { first, ns: (ended - began) as i64, rows };
             let text = &prepared.identity.text;
             let (counters, task) = (&self.server.counters, &self.entry.task);
+            let waited_ns = self.account.waited_ns(task);
+            self.account.mark_waits(task);
+            let sample = Sample { first, ns: (ended - began) as i64, rows, waited_ns };
             self.account.count_statement(counters, task, key, sample, text);
         }
     }
 
     /// Notes the effects of a statement that the counters must know beyond what the executor counts.
     pub(super) fn note_effect(&mut self, prepared: &Prepared) {
+        if !self.automatic && super::logging::class(prepared) == LogStatement::Ddl {
+            let text = sql::passwords::without_passwords(&prepared.identity.text);
+            self.server.history.note("definition", self.entry.pid, &text);
+        }
         match &prepared.statement {
             Statement::Utility(Utility::Vacuum { vacuum, tables, analyze, .. }) => {
                 self.note_vacuum(tables, *vacuum, *analyze);

@@ -454,6 +454,10 @@ impl SessionHooks for Hooks<'_> {
         })
     }
 
+    fn history(&mut self, function: F, args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
+        views::history(self.server, function, args)
+    }
+
     fn enter(
         &mut self,
         settings: &[(String, String)],
@@ -783,6 +787,14 @@ impl ServerInfo for Info<'_> {
                 let mut rows = rows(self.server, self.database, view);
                 self.hide(view, role, &mut rows);
                 rows
+            }
+            "pg_events" => {
+                let catalog = self.server.engine.catalog.shared().current();
+                let rights = Rights { catalog: &catalog, database: self.database };
+                match rights.has_rights_of(role, ids::READ_ALL_STATS) {
+                    true => rows(self.server, self.database, view),
+                    false => Vec::new(),
+                }
             }
             "pg_stat_blocking" | "pg_stat_blocking_history" => {
                 let mut rows = rows(self.server, self.database, view);

@@ -14,7 +14,7 @@ use super::settings::LogStatement;
 use crate::log;
 
 /// The least setting of `log_statement` that logs the statement.
-fn class(prepared: &Prepared) -> LogStatement {
+pub(super) fn class(prepared: &Prepared) -> LogStatement {
     match &prepared.statement {
         Statement::Query(plan) if matches!(plan.node, Node::Modify(_) | Node::Rewritten(_)) => {
             LogStatement::Mod

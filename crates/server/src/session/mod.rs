@@ -576,10 +576,14 @@ impl SessionState {
         if error.severity() != Severity::Error {
             return Err(error);
         }
+        let (history, pid) = (&self.server.history, self.entry.pid);
         if error.code() == base::sqlstate::T_R_DEADLOCK_DETECTED {
-            log::error(self.entry.pid, &self.with_statements(&error), statement);
+            let error = self.with_statements(&error);
+            history.note("deadlock", pid, &deadlocked(&error));
+            log::error(pid, &error, statement);
         } else {
-            log::error(self.entry.pid, &error, statement);
+            history.note_error(pid, &error);
+            log::error(pid, &error, statement);
         }
         self.send_notices();
         let out = self.out.get_mut();
@@ -856,4 +860,13 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
             hex.join(" ")
         )
     })
+}
+/// The statements of those who are part of a deadlock, on one line.
+fn deadlocked(error: &Error) -> String {
+    let detail = error.fields().detail.as_deref().unwrap_or_default();
+    let statement = |line: &str| {
+        let (pid, statement) = line.strip_prefix("Process ")?.split_once(": ")?;
+        pid.parse::<i32>().is_ok().then(|| statement.to_owned())
+    };
+    detail.lines().filter_map(statement).collect::<Vec<_>>().join(" / ")
 }

@@ -9,6 +9,7 @@ pub mod functions;
 mod locks;
 mod lwlock;
 mod memory;
+mod past;
 mod prepared;
 mod progress;
 pub mod rows;
@@ -30,6 +31,9 @@ use types::Datum;
 
 use crate::server::Server;
 
+pub(crate) use waits::Names;
+
+pub use past::history;
 pub use session::{cursors, prepared_statements};
 pub use tables::{called, pages, transaction};
 pub use trace::trace;

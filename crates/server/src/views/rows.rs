@@ -4,8 +4,8 @@ use base::settings::show;
 use types::Datum;
 
 use super::{
-    activity, blocking, buffers, database, extension, functions, locks, lwlock, memory, prepared,
-    progress, snapshots, statements, storage, tables, waits, zones,
+    activity, blocking, buffers, database, extension, functions, locks, lwlock, memory, past,
+    prepared, progress, snapshots, statements, storage, tables, waits, zones,
 };
 use crate::server::Server;
 use crate::views::text::text;
@@ -21,6 +21,7 @@ pub fn rows(server: &Server, database: u32, view: &str) -> Vec<Vec<Datum>> {
         "pg_wait_sampling_current" | "pg_wait_sampling_get_current()" => waits::sampling_current(),
         "pg_wait_sampling_history" | "pg_wait_sampling_get_history()" => waits::sampling_history(),
         "pg_wait_sampling_profile" | "pg_wait_sampling_get_profile()" => waits::sampling_profile(),
+        "pg_events" => past::events(server),
         "pg_stat_lwlock" => lwlock::rows(),
         "pg_buffercache" => buffers::frames(server),
         "pg_stat_relation_extension" => extension::relations(server, database),

@@ -320,6 +320,12 @@ session_functions! {
         SetConfig "set_config",
         XidAge "xid_age",
     }
+    /// The server's past, which returns rows.
+    History {
+        PgTopStatements "pg_top_statements",
+        PgWaitHistory "pg_wait_history",
+        PgWhy "pg_why",
+    }
     /// The statistics system.
     Statistics {
         MxidAge "mxid_age",
@@ -472,6 +478,9 @@ const SETS: &[SessionFunction] = &[
     SessionFunction::PgStatGetBackendIdset,
     SessionFunction::PgStatWaitTrace,
     SessionFunction::PgTablespaceDatabases,
+    SessionFunction::PgTopStatements,
+    SessionFunction::PgWaitHistory,
+    SessionFunction::PgWhy,
     SessionFunction::TsStat,
 ];
 

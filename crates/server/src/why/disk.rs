@@ -1,0 +1,111 @@
+//! A disk that takes longer than it did: syncs of the log, reads of pages.
+
+use base::WaitEvent;
+use base::usage::Use;
+
+use super::facts::Facts;
+use super::finding::{Cause, Finding, time};
+use crate::history::slice::{Count, Slice};
+
+/// So many times as long.
+const TIMES: u64 = 3;
+/// Shorter than that is no slow disk, nanoseconds.
+const SLOW_NS: u64 = 3_000_000;
+/// That is one, without anything to compare with.
+const SLOW_ANYWAY_NS: u64 = 50_000_000;
+/// Operations of which a mean is made.
+const COUNT_MIN: u64 = 5;
+
+struct Kind {
+    what: &'static str,
+    events: &'static [WaitEvent],
+    /// How many, and how long in all.
+    of: fn(&Slice) -> (u64, u64),
+}
+
+fn syncs(slice: &Slice) -> (u64, u64) {
+    let ns = slice.count(Count::WalSyncNs) + slice.count(Count::WalWriteNs);
+    (slice.count(Count::WalSyncs).max(slice.count(Count::WalWrites)), ns)
+}
+
+fn reads(slice: &Slice) -> (u64, u64) {
+    let used = |what| slice.statements.iter().map(|s| s.get(what)).sum();
+    (used(Use::BufferRead), used(Use::ReadNs))
+}
+
+const KINDS: &[Kind] = &[
+    Kind {
+        what: "Writing and syncing the log",
+        events: &[
+            WaitEvent::IPCWalFlush,
+            WaitEvent::LWLockWALFlushLock,
+            WaitEvent::LWLockWALInsert,
+        ],
+        of: syncs,
+    },
+    Kind {
+        what: "Reading a page",
+        events: &[WaitEvent::IODataFileRead, WaitEvent::IPCBufferIO],
+        of: reads,
+    },
+];
+
+pub(super) fn find(facts: &Facts, found: &mut Vec<Finding>) {
+    for kind in KINDS {
+        let mean = |(count, ns): (u64, u64)| (count >= COUNT_MIN).then(|| ns / count);
+        let Some(now) = mean((kind.of)(&facts.total)) else { continue };
+        let before = mean((kind.of)(&facts.before));
+        let is_slow = match before {
+            Some(before) => now >= SLOW_NS && now >= before * TIMES,
+            None => now >= SLOW_ANYWAY_NS,
+        };
+        if !is_slow {
+            continue;
+        }
+        let waited = facts.waited_ns(kind.events);
+        let usual = before.unwrap_or(SLOW_NS).min(now);
+        let lost_ns = (waited as f64 * (now - usual) as f64 / now as f64) as u64;
+        let than = before.map_or_else(String::new, |b| format!(" instead of {}", time(b)));
+        let sentence =
+            format!("The disk is slow: {} takes {}{than}.", kind.what.to_lowercase(), time(now));
+        let evidence =
+            format!("{} operations, {} waited for them", (kind.of)(&facts.total).0, time(waited));
+        let advice = "See what else uses the disk (iostat, the host's neighbours); \
+                      synchronous_commit = off for what may be lost.";
+        let finding = Finding::new("slow_disk", Cause::Disk, kind.what, lost_ns);
+        found.push(
+            finding.suffered_by(facts.main_victim(kind.events)).saying(sentence, evidence, advice),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::explain;
+    use super::super::facts::tests::{healthy, ten_seconds};
+    use super::*;
+
+    fn seconds(sync_ns: u64) -> Vec<Slice> {
+        ten_seconds(|slice| {
+            healthy(slice);
+            slice.set(Count::WalSyncs, 50);
+            slice.set(Count::WalSyncNs, 50 * sync_ns);
+        })
+    }
+
+    #[test]
+    fn a_disk_that_got_slower_is_found() {
+        let found = explain(&Facts::of(&seconds(20_000_000), &seconds(1_000_000)));
+        assert_eq!((found[0].kind, found[0].cause), ("slow_disk", Cause::Disk));
+        assert!(
+            found[0].sentence.contains("takes 20.0 ms instead of 1.0 ms"),
+            "{}",
+            found[0].sentence
+        );
+    }
+
+    #[test]
+    fn one_that_always_was_so_is_not() {
+        assert!(explain(&Facts::of(&seconds(5_000_000), &seconds(4_000_000))).is_empty());
+    }
+}
