@@ -518,6 +518,11 @@ impl CatalogTx {
             self.follow(id, Some(object));
             return Ok(());
         }
+        if let (Object::Function(function), Some(temp)) = (&object, &mut self.temp)
+            && function.row_of.is_some_and(temp::is_temporary)
+        {
+            temp.note_caller(&function.name);
+        }
         let key = (if object.is_shared() { SHARED } else { self.database.oid() }, id);
         self.claim(tx, key)?;
         self.write(tx, key, object)

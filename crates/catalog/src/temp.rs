@@ -143,6 +143,8 @@ pub struct Temp {
     /// Grows with every change.
     generation: u64,
     names: Names,
+    /// Functions of the session that return rows of a temporary table.
+    callers: Vec<String>,
 }
 
 type IsFiles = bool;
@@ -176,6 +178,7 @@ impl Temp {
             committed: Objects::new(),
             generation: 1,
             names: Names::default(),
+            callers: Vec::new(),
         })
     }
 
@@ -214,6 +217,14 @@ impl Temp {
     pub(crate) fn put(&mut self, object: Arc<Object>) {
         self.objects.insert(object.oid(), object);
         self.generation += 1;
+    }
+
+    /// Notes a function by whose name a statement may mean a temporary table's rows.
+    pub(crate) fn note_caller(&mut self, name: &str) {
+        if !self.callers.iter().any(|known| known == name) {
+            self.callers.push(name.to_owned());
+            self.generation += 1;
+        }
     }
 
     pub(crate) fn remove(&mut self, id: Id) {
@@ -412,7 +423,8 @@ impl Temp {
             Object::Sequence(sequence) => Some(sequence.name.clone()),
             _ => None,
         };
-        let words: Vec<String> = self.objects.values().filter_map(name).collect();
+        let own = self.objects.values().filter_map(name);
+        let words: Vec<String> = own.chain(self.callers.iter().cloned()).collect();
         let odd = words.iter().any(|w| !w.chars().all(is_word));
         self.names = Names { generation: self.generation, words, odd };
     }

@@ -280,6 +280,12 @@ pub(crate) fn run_step(
             let shared = refresh(cx, id)?;
             inherit::check_shared(cx, &shared, column, only, "alter", &must)?;
             let using = using.as_deref();
+            if let Some(identity) = shared.column(column).and_then(|(_, c)| c.identity) {
+                identity::check_type(*ty)?;
+                let sequence = sequence::of_identity(cx, identity)?;
+                let options = sql::utility::SequenceOptions { ty: Some(*ty), ..Default::default() };
+                sequence::change(cx, sequence, &options)?;
+            }
             inherit::each(cx, id, only, |cx, id| {
                 set_type(cx, id, column, (*ty, *typmod, *collation), using)
             })
@@ -633,7 +639,29 @@ fn set_not_null(cx: &mut ExecContext<'_>, id: u32, column: &str, not_null: bool)
     put(cx, table)
 }
 
-/// ALTER COLUMN TYPE: writes the table anew.
+/// Whether every value of a column is one of its new type as it stands: types whose values are kept alike, with
+/// no narrower bound.
+fn keeps_values((from, old): (Oid, i32), (to, new): (Oid, i32)) -> bool {
+    use types::oids::{NUMERIC, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ, VARBIT, VARCHAR};
+    let wider = new == -1 || (old != -1 && new >= old);
+    match (from, to) {
+        (VARCHAR | TEXT, TEXT) => true,
+        (TEXT, VARCHAR) => new == -1,
+        (VARCHAR, VARCHAR)
+        | (VARBIT, VARBIT)
+        | (TIME, TIME)
+        | (TIMETZ, TIMETZ)
+        | (TIMESTAMP, TIMESTAMP)
+        | (TIMESTAMPTZ, TIMESTAMPTZ) => wider,
+        // Precision in the upper half, scale in the lower.
+        (NUMERIC, NUMERIC) => {
+            new == -1 || (old != -1 && new >= old && (new - 4) & 0xffff == (old - 4) & 0xffff)
+        }
+        _ => false,
+    }
+}
+
+/// ALTER COLUMN TYPE: writes the table anew, unless the new type keeps the values as they are.
 fn set_type(
     cx: &mut ExecContext<'_>,
     id: u32,
@@ -751,6 +779,7 @@ fn set_type(
     super::defined::statistics::forget_column(cx, &table, number)?;
     let column = &mut table.columns[usize::from(number) - 1];
     let before = view.column_collation(column);
+    let kept = using.is_none() && keeps_values((Oid(column.ty), column.typmod), (ty, typmod));
     (column.ty, column.typmod, column.collation) = (ty.0, typmod, collation);
     if let Some(default) = &column.default {
         column.default = Some(format!("CAST(({default}) AS {target})"));
@@ -766,6 +795,11 @@ fn set_type(
             }
         }
         indexes.push(index);
+    }
+    let column = &table.columns[usize::from(number) - 1];
+    if kept && view.column_collation(column) == before {
+        put(cx, table)?;
+        return super::constraint::check_changed_column(cx, id, number);
     }
     super::event_trigger::rewriting(table.oid, 4, cx)?;
     rewrite_with(cx, table, &select, None, indexes)?;

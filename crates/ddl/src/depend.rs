@@ -133,6 +133,11 @@ fn users(view: &Snapshot, used: &Used, item: Item) -> Vec<(Item, Tie)> {
             {
                 out.push((Item::Index(*index), Tie::Auto));
             }
+            // A query that groups by a primary key relies on it.
+            if used.has(id) {
+                views_using(view, id, None, &mut out);
+                functions_using(view, id, &mut out);
+            }
             if let Some(table) = table.filter(|t| t.is_partitioned()) {
                 for part in view.children(table).iter().filter_map(|id| view.table(*id)) {
                     let parts = part.constraints.iter().filter(|c| c.parent == id);

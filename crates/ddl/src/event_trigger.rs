@@ -289,8 +289,13 @@ fn dropped(before: &Snapshot, utility: &Utility, cx: &mut ExecContext<'_>) -> Ve
     let there: HashSet<(u32, u32)> = objects(&after).into_iter().collect();
     let named = named_objects(utility, before, cx);
     let mut gone: Vec<Gone> = Vec::new();
+    // Sequences and indexes that were told with their table.
+    let mut told: HashSet<u32> = HashSet::new();
     for (class, object) in in_order(before, &named) {
         let is_gone = !there.contains(&(class, object));
+        if class == class::RELATION && told.contains(&object) {
+            continue;
+        }
         if is_gone {
             gone.push(Gone { address: (class, object, 0), normal: true, alone: false });
         }
@@ -299,11 +304,29 @@ fn dropped(before: &Snapshot, utility: &Utility, cx: &mut ExecContext<'_>) -> Ve
             let whole = lost.is_empty() && !is_gone;
             let column = |address| Gone { address, normal: false, alone: false };
             gone.extend(lost.into_iter().map(column));
+            let owned = |s: &&Arc<catalog::Sequence>| s.owned_by.is_some_and(|o| o.0 == object);
+            for sequence in before.sequences().filter(owned) {
+                if !there.contains(&(class::RELATION, sequence.oid)) && told.insert(sequence.oid) {
+                    let by_schema = named.contains(&sequence.schema);
+                    let normal = is_gone && by_schema && !sequence.identity;
+                    let address = (class::RELATION, sequence.oid, 0);
+                    gone.push(Gone { address, normal, alone: false });
+                }
+            }
             let left: Vec<_> = if is_gone { Vec::new() } else { parts(&after, object) };
             for (class, part, _) in parts(before, object).into_iter().filter(|p| !left.contains(p))
             {
                 let normal = !whole && uses_others(before, object, class, part, is_gone);
                 gone.push(Gone { address: (class, part, 0), normal, alone: whole });
+                let constraints = before.table(object).into_iter().flat_map(|t| &t.constraints);
+                let index = constraints.filter(|c| c.oid == part).find_map(|c| c.index());
+                if let Some(index) = index
+                    && !there.contains(&(class::RELATION, index))
+                    && told.insert(index)
+                {
+                    let address = (class::RELATION, index, 0);
+                    gone.push(Gone { address, normal: false, alone: false });
+                }
             }
         }
         if class == class::TYPE && is_gone {
@@ -494,6 +517,7 @@ fn tag_of(view: &Snapshot, class: u32, object: u32) -> &'static str {
         class::SCHEMA => "CREATE SCHEMA",
         class::FUNCTION => "CREATE FUNCTION",
         class::TYPE => "CREATE TYPE",
+        class::OPERATOR_FAMILY => "CREATE OPERATOR FAMILY",
         class::RELATION if view.sequence(object).is_some() => "CREATE SEQUENCE",
         class::RELATION if view.index(object).is_some() => "CREATE INDEX",
         class::RELATION => match view.table(object).map(|t| t.kind) {
@@ -503,6 +527,62 @@ fn tag_of(view: &Snapshot, class: u32, object: u32) -> &'static str {
         },
         _ => "CREATE",
     }
+}
+
+/// Whether OR REPLACE may stand in a statement with this tag.
+fn replaces(tag: &str) -> bool {
+    !matches!(
+        tag,
+        "CREATE TABLE" | "CREATE INDEX" | "CREATE SEQUENCE" | "CREATE SCHEMA" | "CREATE TYPE"
+    )
+}
+
+/// Reports what a statement has made of tables, each between its sequences and the indexes of its constraints.
+/// The other objects, parts of partitioned indexes apart.
+fn in_order_of_creation(
+    after: &Snapshot,
+    known: &HashSet<(u32, u32)>,
+    add: &mut dyn FnMut(u32, u32, &str),
+) -> Vec<(u32, u32)> {
+    let all = objects(after);
+    let is_new = |object: u32| !known.contains(&(class::RELATION, object));
+    let tables: Vec<&Arc<catalog::Table>> =
+        after.tables().filter(|t| is_new(t.oid) && t.kind == catalog::TableKind::Table).collect();
+    let plain = |t: &catalog::Table| t.query.is_none();
+    if !tables.iter().any(|t| plain(t)) {
+        return all;
+    }
+    for (class, object) in all.iter().filter(|(class, _)| *class == class::SCHEMA) {
+        if !known.contains(&(*class, *object)) {
+            add(*class, *object, "CREATE SCHEMA");
+        }
+    }
+    let mut told: HashSet<u32> = HashSet::new();
+    for table in tables.into_iter().filter(|t| plain(t)) {
+        let owned = |s: &&Arc<catalog::Sequence>| {
+            is_new(s.oid) && s.owned_by.is_some_and(|(id, _)| id == table.oid)
+        };
+        let sequences: Vec<u32> = after.sequences().filter(owned).map(|s| s.oid).collect();
+        sequences.iter().for_each(|id| add(class::RELATION, *id, "CREATE SEQUENCE"));
+        add(class::RELATION, table.oid, "CREATE TABLE");
+        for index in table.constraints.iter().filter_map(|c| c.index()) {
+            if after.index(index).is_some_and(|i| i.parent == 0) {
+                add(class::RELATION, index, "CREATE INDEX");
+            }
+            told.insert(index);
+        }
+        sequences.iter().for_each(|id| add(class::RELATION, *id, "ALTER SEQUENCE"));
+        if table.foreign_keys().next().is_some() && table.bound.is_none() {
+            add(class::RELATION, table.oid, "ALTER TABLE");
+        }
+        told.extend(sequences);
+        told.insert(table.oid);
+    }
+    let part = |id: u32| after.index(id).is_some_and(|i| i.parent != 0);
+    let left = |(class, id): &(u32, u32)| {
+        *class != class::SCHEMA && (*class != class::RELATION || !told.contains(id) && !part(*id))
+    };
+    all.into_iter().filter(left).collect()
 }
 
 fn commands(
@@ -532,7 +612,7 @@ fn commands(
     let known: HashSet<(u32, u32)> = objects(before).into_iter().collect();
     let creates = tag.starts_with("CREATE") || tag == "SELECT INTO";
     if creates {
-        for (class, object) in objects(&after) {
+        for (class, object) in in_order_of_creation(&after, &known, &mut add) {
             let new = !known.contains(&(class, object));
             let own = tag_of(&after, class, object);
             let own = if own == "CREATE" || tag == "CREATE TABLE AS" && own == "CREATE TABLE" {
@@ -542,7 +622,7 @@ fn commands(
             };
             if new {
                 add(class, object, own);
-            } else if !after.same_object(before, object) && own == tag {
+            } else if !after.same_object(before, object) && own == tag && replaces(tag) {
                 // OR REPLACE.
                 add(class, object, own);
             }
@@ -556,14 +636,21 @@ fn commands(
                     }
                 }
             }
-            let owner = after.sequence(object).and_then(|s| s.owned_by);
-            if new && class == class::RELATION && owner.is_some() {
-                add(class, object, "ALTER SEQUENCE");
-            }
         }
         return out;
     }
     let named = named_objects(utility, before, cx);
+    if let Utility::AlterTable { steps, .. } = utility {
+        let table = named.first().and_then(|id| after.table(*id));
+        for step in steps {
+            let sql::utility::AlterTable::SetType { column, .. } = step else { continue };
+            let column = table.and_then(|t| t.column(column));
+            // The sequence of an identity column follows its type.
+            if let Some(identity) = column.and_then(|(_, c)| c.identity) {
+                add(class::RELATION, identity.sequence, "ALTER SEQUENCE");
+            }
+        }
+    }
     for object in &named {
         if after.relation_by_oid(*object).is_some() {
             add(class::RELATION, *object, tag);

@@ -144,3 +144,17 @@ fn no_such(cx: &mut ExecContext<'_>, message: String, if_exists: bool) -> Result
     notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
     Ok(())
 }
+
+/// `22023` for a type that no identity column has.
+///
+/// # Errors
+/// That.
+pub fn check_type(ty: base::Oid) -> Result<()> {
+    if matches!(ty, types::oids::INT2 | types::oids::INT4 | types::oids::INT8) {
+        return Ok(());
+    }
+    base::bail!(
+        INVALID_PARAMETER_VALUE,
+        "identity column type must be smallint, integer, or bigint"
+    )
+}

@@ -144,6 +144,13 @@ fn check_types(function: &Function) -> Result<()> {
             base::bail!(FEATURE_NOT_SUPPORTED, "PL/pgSQL functions cannot accept type {name}");
         }
     }
+    if Oid(function.result) == types::oids::EVENT_TRIGGER && function.inputs().next().is_some() {
+        return Err(err!(
+            INVALID_FUNCTION_DEFINITION,
+            "event trigger functions cannot have declared arguments"
+        )
+        .context(format!("compilation of PL/pgSQL function \"{}\" near line 1", function.name)));
+    }
     if Oid(function.result) == TRIGGER && function.inputs().next().is_some() {
         return Err(err!(
             INVALID_FUNCTION_DEFINITION,

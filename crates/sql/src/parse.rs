@@ -140,6 +140,9 @@ fn syntax_error(text: &str, error: pg_query::Error) -> Error {
     {
         return Error::new(base::sqlstate::FEATURE_NOT_SUPPORTED, message);
     }
+    if message.starts_with("column number must be in range") {
+        return err!(INVALID_PARAMETER_VALUE, "{message}");
+    }
     if message.starts_with("frame start") || message.starts_with("frame end") {
         return err!(WINDOWING_ERROR, "{message}");
     }

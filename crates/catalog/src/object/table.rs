@@ -272,6 +272,14 @@ pub struct Constraint {
 }
 
 impl Constraint {
+    /// The index that backs it.
+    pub fn index(&self) -> Option<Id> {
+        match &self.kind {
+            ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => Some(*index),
+            ConstraintKind::Check(_) | ConstraintKind::ForeignKey(_) => None,
+        }
+    }
+
     /// One that is checked at once, for all rows.
     pub fn new(oid: Id, name: String, kind: ConstraintKind) -> Constraint {
         Constraint {

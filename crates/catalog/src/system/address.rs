@@ -299,6 +299,12 @@ impl Names<'_> {
             "type" | "domain" => {
                 of(class::TYPE, self.expect(oids::REGTYPE, names.first().map_or("", |n| n))?)
             }
+            "event trigger" => {
+                let name = names.first().map_or("", |n| n);
+                let found = self.catalog.event_triggers().find(|t| t.name == name);
+                let missing = || err!(UNDEFINED_OBJECT, "event trigger \"{name}\" does not exist");
+                of(class::EVENT_TRIGGER, found.ok_or_else(missing)?.oid)
+            }
             "schema" => of(class::SCHEMA, self.expect(oids::REGNAMESPACE, &joined)?),
             "role" => of(class::ROLE, self.expect(oids::REGROLE, &joined)?),
             "collation" => of(class::COLLATION, self.expect(oids::REGCOLLATION, &joined)?),

@@ -21,6 +21,8 @@ use crate::{eval, routine, session, vector};
 #[derive(Default)]
 pub struct FunctionScan {
     sets: Option<Vec<std::vec::IntoIter<Datum>>>,
+    /// Rows of calls that have nothing of the rows to the left, where others beside them do: they are made once.
+    kept: Vec<Option<Vec<Datum>>>,
     number: i64,
     postponed: Postponed,
 }
@@ -65,6 +67,11 @@ fn definition_list(call: &Expr) -> Option<&Arc<Shape>> {
     }
 }
 
+/// Whether a call takes values of a row to the left.
+fn is_lateral(call: &Expr) -> bool {
+    sql::walk::any(call, &|e| matches!(e, Expr::Slot(..)))
+}
+
 #[cold]
 fn mixed() -> base::Error {
     base::err!(DATATYPE_MISMATCH, "rows returned by function are not all of the same row type")
@@ -78,8 +85,18 @@ impl Operator for FunctionScan {
         self.postponed.raise()?;
         if self.sets.is_none() {
             let mut sets = Vec::with_capacity(calls.len());
-            for call in calls {
-                sets.push(call_set(call, Row::Empty, run)?.into_iter());
+            let lateral = calls.len() > 1 && calls.iter().any(is_lateral);
+            self.kept.resize(calls.len(), None);
+            for (call, kept) in calls.iter().zip(&mut self.kept) {
+                if let Some(rows) = kept {
+                    sets.push(rows.clone().into_iter());
+                    continue;
+                }
+                let rows = call_set(call, Row::Empty, run)?;
+                if lateral && !is_lateral(call) {
+                    *kept = Some(rows.clone());
+                }
+                sets.push(rows.into_iter());
             }
             self.sets = Some(sets);
         }
@@ -129,7 +146,8 @@ impl Operator for FunctionScan {
     }
 
     fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {
-        *self = FunctionScan::default();
+        let kept = std::mem::take(&mut self.kept);
+        *self = FunctionScan { kept, ..FunctionScan::default() };
         Ok(())
     }
 }

@@ -220,11 +220,11 @@ impl Binder<'_> {
         if let Some(table) = table {
             let keys = table.table.constraints.iter().find_map(|c| match &c.kind {
                 catalog::ConstraintKind::PrimaryKey { index } if !c.deferrable => {
-                    self.cx.catalog.index(*index)
+                    Some((c.oid, self.cx.catalog.index(*index)?))
                 }
                 _ => None,
             });
-            let covered = keys.is_some_and(|index| {
+            let covered = keys.as_ref().is_some_and(|(_, index)| {
                 index.columns.iter().all(|k| {
                     let key = table.col(crate::plan::ScanColumn::Attr(k.column));
                     groups.iter().any(|(_, g)| matches!(g, Expr::Column(c, _) if *c == key))
@@ -233,6 +233,9 @@ impl Binder<'_> {
             if covered && !scope.grouping_sets.get() {
                 let group = self.new_var(&var.name, var.ty, var.typmod)?;
                 groups.push((group, Expr::Column(col, var.ty)));
+                if let Some((constraint, _)) = keys {
+                    self.note_use(constraint, 0);
+                }
                 return Ok(Expr::Column(group, var.ty));
             }
         }

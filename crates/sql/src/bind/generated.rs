@@ -117,7 +117,11 @@ impl Binder<'_> {
             self.unseen += 1;
             let expr = self.generated_expr(target, &node, number);
             self.unseen -= 1;
-            out.push((number, expr.map_err(|e| self.near(e))?));
+            let own = target.col(crate::plan::ScanColumn::TableOid);
+            let oid = Expr::Const(Datum::Oid(table.oid), types::oids::OID);
+            let tableoid = |col| (col == own).then(|| oid.clone());
+            let expr = expr.map_err(|e| self.near(e))?;
+            out.push((number, crate::walk::substitute(expr, &tableoid)));
         }
         Ok(out)
     }

@@ -463,7 +463,9 @@ impl Binder<'_> {
             }
         };
         let result = Oid(function.result);
-        if matches!(result, ANY | TRIGGER | CSTRING) && function.language == "sql" {
+        if matches!(result, ANY | TRIGGER | CSTRING | types::oids::EVENT_TRIGGER)
+            && function.language == "sql"
+        {
             return Err(bad(format_args!(
                 "SQL functions cannot return type {}",
                 types::io::format_type(result, -1)

@@ -108,6 +108,14 @@ impl Binder<'_> {
             walk::conjuncts(condition, &mut conditions);
         }
         rel = filter(rel, conditions.clone());
+        // What is not grouped by is reported where the list or HAVING names it.
+        if !stmt.group_clause.is_empty() {
+            for column in scope.items.iter().flat_map(|item| &item.columns) {
+                if let Expr::Column(col, _) = column.expr {
+                    self.vars[usize::from(col)].position = 0;
+                }
+            }
+        }
         // Expressions that must be found again elsewhere keep their literals.
         let compares = !stmt.group_clause.is_empty()
             || !stmt.distinct_clause.is_empty()
