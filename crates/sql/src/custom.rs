@@ -19,8 +19,8 @@ use crate::prepare::{PrepareContext, prepare};
 const PROOF: u32 = 5;
 /// Runs of a proven plan from one trial to the next.
 const TRIAL_EVERY: u32 = 64;
-/// A plan that costs less is not worth another.
-const PLANNING_COST: f64 = 50.0;
+/// A plan of which nothing costs as much, run to its end, is not worth another.
+const PLANNING_COST: f64 = 25.0;
 
 /// What is known of a generic plan beside custom ones.
 #[derive(Default)]
@@ -53,8 +53,16 @@ pub fn is_wanted(generic: &Prepared, settings: &Settings) -> bool {
     match settings.str(setting::PLAN_CACHE_MODE) {
         "force_generic_plan" => false,
         "force_custom_plan" => true,
-        _ => plan.estimate.total > PLANNING_COST && generic.trials.go_on(),
+        _ => is_dear(plan) && generic.trials.go_on(),
     }
+}
+
+/// Whether some part of the plan is worth planning for, were it run to its end: that a LIMIT ends it soon is
+/// an estimate for any values.
+fn is_dear(plan: &Plan) -> bool {
+    let mut dear = false;
+    plan.walk(&mut |node| dear |= node.estimate.total > PLANNING_COST);
+    dear
 }
 
 /// The plan for the values in the context; the generic one where that is the same.

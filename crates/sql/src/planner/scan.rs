@@ -125,8 +125,14 @@ impl Planner<'_> {
         runs: f64,
     ) -> Path {
         let (pages, _) = self.size_of(&table.table);
-        let fits = i64::from(pages) <= live_int(setting::SHARED_BUFFERS);
-        let costs = Costs::of(self.cx.settings).of_runs(runs, if fits { 0.5 } else { 1.0 });
+        let buffers = live_int(setting::SHARED_BUFFERS);
+        // A table that leaves room for others is most likely there after some runs.
+        let share = match i64::from(pages) {
+            pages if pages <= buffers / 8 && runs > 10.0 => 0.2,
+            pages if pages <= buffers => 0.5,
+            _ => 1.0,
+        };
+        let costs = Costs::of(self.cx.settings).of_runs(runs, share);
         self.path_by(table, conditions, need, &RequiredProperties::default(), &costs)
     }
 
