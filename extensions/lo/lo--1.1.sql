@@ -1,7 +1,6 @@
 -- lo 1.1: the objects of PostgreSQL's extension.
 
-CREATE DOMAIN lo AS oid ;
-
+CREATE DOMAIN lo AS oid;
 CREATE FUNCTION lo_manage() RETURNS trigger
     AS 'MODULE_PATHNAME', 'lo_manage' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::object::ids::{self, PG_CATALOG};
 use crate::object::{
     Aggregate, Cast, Conversion, Defined, ExtendedStatistics, Extension, Id, Operator,
-    OperatorClass, OperatorFamily, TextSearchConfig, TextSearchDictionary,
+    OperatorClass, OperatorFamily, TextSearchConfig, TextSearchDictionary, TextSearchParser,
+    TextSearchTemplate,
 };
 use crate::snapshot::Snapshot;
 use crate::system::facts;
@@ -151,6 +152,22 @@ impl Snapshot {
         })
     }
 
+    /// All templates of text search that users made.
+    pub fn text_search_templates(&self) -> impl Iterator<Item = &TextSearchTemplate> {
+        self.defined().filter_map(|d| match &**d {
+            Defined::TextSearchTemplate(o) => Some(o),
+            _ => None,
+        })
+    }
+
+    /// All parsers of text search that users made.
+    pub fn text_search_parsers(&self) -> impl Iterator<Item = &TextSearchParser> {
+        self.defined().filter_map(|d| match &**d {
+            Defined::TextSearchParser(o) => Some(o),
+            _ => None,
+        })
+    }
+
     /// An object of text search (`letter` as in `facts/text_search.txt`) by name along the search path, or in the
     /// named schema.
     pub fn text_search_named(
@@ -165,6 +182,8 @@ impl Snapshot {
                 let kind = match &***d {
                     Defined::TextSearchConfig(_) => "c",
                     Defined::TextSearchDictionary(_) => "d",
+                    Defined::TextSearchTemplate(_) => "t",
+                    Defined::TextSearchParser(_) => "p",
                     _ => return false,
                 };
                 kind == letter && d.schema() == Some(place) && d.name() == name

@@ -39,9 +39,11 @@ pub use object::{
     EventTrigger, ExtendedStatistics, Extension, FamilyFunction, FamilyOperator, ForeignKey,
     ForeignKeyAction, Function, FunctionArg, Identity, Index, IndexColumn, KeyCollation,
     KeyExpression, Membership, Object, OnCommit, Operator, OperatorClass, OperatorFamily,
-    PartitionBound, PartitionKey, Partitioning, Policy, Publication, PublicationSchema, PublicationTable, RangeKind, ReplicaIdentity, Role, Rule, Schema, Sequence,
-    SessionDefaults, Subscription, SubscriptionTable, Table, TableKind, TableStats, TextSearchConfig, TextSearchDictionary, Trigger,
-    UserType, UserTypeKind, ViewQuery, rule_event, trigger_type,
+    PartitionBound, PartitionKey, Partitioning, Policy, Publication, PublicationSchema,
+    PublicationTable, RangeKind, ReplicaIdentity, Role, Rule, Schema, Sequence, SessionDefaults,
+    Subscription, SubscriptionTable, Table, TableKind, TableStats, TextSearchConfig,
+    TextSearchDictionary, TextSearchParser, TextSearchTemplate, Trigger, UserType, UserTypeKind,
+    ViewQuery, rule_event, trigger_type,
 };
 pub use prepared::Restored;
 pub use snapshot::Snapshot;

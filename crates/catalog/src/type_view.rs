@@ -56,6 +56,14 @@ impl Directory for TypeView {
         Some(self.names().expect(kind, text))
     }
 
+    fn text_search_parser(&self, name: &str) -> bool {
+        let (schema, name) = match name.split_once('.') {
+            Some((schema, name)) => (Some(schema), name),
+            None => (None, name),
+        };
+        self.catalog.text_search_named(&self.path, "p", schema, name).is_some()
+    }
+
     fn text_search(&self, kind: Oid, id: Id) -> Option<Arc<TextSearch>> {
         match self.catalog.defined_by_oid(id).map(|d| &**d) {
             Some(Defined::TextSearchConfig(c)) => {
@@ -67,6 +75,10 @@ impl Directory for TypeView {
                 template: Oid(d.template),
                 options: d.options.as_str().into(),
             })),
+            Some(Defined::TextSearchTemplate(t)) => {
+                Some(Arc::new(TextSearch::Template { code: t.code.as_str().into() }))
+            }
+            Some(Defined::TextSearchParser(_)) => Some(Arc::new(TextSearch::Parser)),
             _ => crate::system::text_search::object(kind, id),
         }
     }

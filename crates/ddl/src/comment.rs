@@ -324,6 +324,10 @@ fn defined_target(kind: &str, object: &Name, part: Option<&str>) -> Option<Defin
         "TEXT SEARCH DICTIONARY" => {
             DefineTarget::TextSearch(TextSearchKind::Dictionary, object.clone())
         }
+        "TEXT SEARCH TEMPLATE" => {
+            DefineTarget::TextSearch(TextSearchKind::Template, object.clone())
+        }
+        "TEXT SEARCH PARSER" => DefineTarget::TextSearch(TextSearchKind::Parser, object.clone()),
         _ => return None,
     })
 }

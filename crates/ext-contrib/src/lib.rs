@@ -10,11 +10,18 @@ mod btree_gin;
 mod btree_gist;
 mod citext;
 mod common;
+mod cube;
+mod dictionaries;
+mod earthdistance;
 mod fuzzystrmatch;
 mod hstore;
+mod intarray;
+mod ltree;
 mod pg_trgm;
 mod pgcrypto;
 mod row_triggers;
+mod seg;
+mod spans;
 mod tablefunc;
 mod uuid_ossp;
 
@@ -30,6 +37,11 @@ const LIBRARIES: &[&Library] = &[
     &hstore::LIBRARY,
     &pgcrypto::LIBRARY,
     &tablefunc::LIBRARY,
+    &cube::LIBRARY,
+    &seg::LIBRARY,
+    &earthdistance::LIBRARY,
+    &ltree::LIBRARY,
+    &intarray::LIBRARY,
 ];
 
 /// The files of `extensions/`.
@@ -41,6 +53,10 @@ pub fn register() {
     types::extension::register(LIBRARIES);
     let libraries: Vec<&'static Library> = row_triggers::LIBRARIES.iter().collect();
     types::extension::register(&libraries);
+    let libraries: Vec<&'static Library> = dictionaries::LIBRARIES.iter().collect();
+    types::extension::register(&libraries);
+    dictionaries::register();
+    exec::native::register("unaccent", dictionaries::SYMBOLS);
     exec::native::register("pg_trgm", pg_trgm::SYMBOLS);
     exec::native::register("tablefunc", tablefunc::SYMBOLS);
     for (library, symbols) in row_triggers::SYMBOLS {

@@ -80,6 +80,10 @@ impl Directory for SessionTypes {
         self.seen()?.object_named(kind, text)
     }
 
+    fn text_search_parser(&self, name: &str) -> bool {
+        self.seen().is_some_and(|seen| seen.text_search_parser(name))
+    }
+
     fn text_search(&self, kind: Oid, id: u32) -> Option<Arc<TextSearch>> {
         self.seen()?.text_search(kind, id)
     }

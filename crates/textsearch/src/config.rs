@@ -43,7 +43,7 @@ impl Config {
         let object = types::user::text_search(oids::REGCONFIG, id.0).ok_or_else(missing)?;
         match &*object {
             TextSearch::Config { .. } => Ok(Config { object, ready: Vec::new() }),
-            TextSearch::Dictionary { .. } => Err(missing()),
+            _ => Err(missing()),
         }
     }
 

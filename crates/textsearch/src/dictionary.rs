@@ -24,6 +24,8 @@ pub struct Norm {
     pub next_place: bool,
     /// All words with this beginning are meant.
     pub prefix: bool,
+    /// It takes the word's place for the dictionaries that follow (of a filter).
+    pub filters: bool,
 }
 
 impl Norm {
@@ -63,13 +65,57 @@ pub enum Dictionary {
         /// Words that are left out.
         stop: HashSet<String>,
     },
+    /// One that another crate has.
+    Other(Box<dyn OtherDictionary>),
+}
+
+/// A dictionary of an extension.
+pub trait OtherDictionary: Send + Sync {
+    /// The answer for a word, in the case in which it stands.
+    ///
+    /// # Errors
+    /// The dictionary's own.
+    fn lexize(&self, word: &str) -> Result<Norms>;
+}
+
+static OTHERS: Mutex<Vec<(&'static str, Make)>> = Mutex::new(Vec::new());
+
+/// Makes a template known by the name of its code (library and symbol of the function that makes a dictionary), when
+/// the server starts.
+pub fn register(code: &'static str, make: Make) {
+    OTHERS.lock().unwrap_or_else(PoisonError::into_inner).push((code, make));
+}
+
+/// Code of the server by the names of its functions, and the template's oid.
+const BUILT_IN: &[(&str, u32)] = &[
+    ("dsimple", 3727),
+    ("dsynonym", 3730),
+    ("dispell", 3733),
+    ("thesaurus", 3742),
+    ("dsnowball", 13150),
+];
+
+fn with_code(code: &str) -> Option<Make> {
+    let others = OTHERS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, make)) = others.iter().find(|(known, _)| *known == code) {
+        return Some(*make);
+    }
+    let of = code.strip_suffix("_init").or_else(|| code.strip_suffix("_lexize"))?;
+    let (_, oid) = BUILT_IN.iter().find(|(name, _)| *name == of)?;
+    TEMPLATES.iter().find(|(id, _)| id == oid).map(|(_, make)| *make)
+}
+
+/// Whether there is a template with this code.
+pub fn has_template(code: &str) -> bool {
+    with_code(code).is_some()
 }
 
 /// The templates by oid.
 const TEMPLATES: &[(u32, Make)] =
     &[(3727, simple), (3730, synonym), (3733, ispell), (3742, thesaurus), (13150, snowball)];
 
-type Make = fn(&Options) -> Result<Dictionary>;
+/// Makes a dictionary of its options.
+pub type Make = fn(&Options) -> Result<Dictionary>;
 
 type Key = (Oid, Text);
 
@@ -117,8 +163,12 @@ pub fn of(template: Oid, options: &Text) -> Result<Arc<Dictionary>> {
 pub fn make(template: Oid, options: &Options) -> Result<Dictionary> {
     let missing =
         || Error::internal(format!("cache lookup failed for text search template {template}"));
-    let (_, make) = TEMPLATES.iter().find(|(id, _)| *id == template.0).ok_or_else(missing)?;
-    make(options)
+    if let Some((_, make)) = TEMPLATES.iter().find(|(id, _)| *id == template.0) {
+        return make(options);
+    }
+    let found = types::user::text_search(types::oids::REGDICTIONARY, template.0);
+    let Some(TextSearch::Template { code }) = found.as_deref() else { return Err(missing()) };
+    with_code(code.as_str()).ok_or_else(missing)?(options)
 }
 
 fn invalid(message: String) -> Error {
@@ -230,6 +280,7 @@ impl Dictionary {
             }
             Dictionary::Thesaurus(t) => t.single(word)?,
             Dictionary::Ispell(i) => i.lexize(&lower(word))?,
+            Dictionary::Other(other) => other.lexize(word)?,
             Dictionary::Snowball { stem, stop } => {
                 let lower = lower(word);
                 if lower.len() > STEM_BYTES {

@@ -70,9 +70,10 @@ impl Parsed {
             );
             return Ok(1);
         }
+        let mut word = std::borrow::Cow::Borrowed(token.text);
         for (id, dictionary) in dictionaries.iter() {
             if let Dictionary::Thesaurus(thesaurus) = &**dictionary {
-                let mut words = vec![token.text];
+                let mut words = vec![&*word];
                 let mut ends = vec![at + 1];
                 let most = thesaurus.longest_phrase()?;
                 for (next, token) in tokens.iter().enumerate().skip(at + 1) {
@@ -96,7 +97,11 @@ impl Parsed {
                 }
                 continue;
             }
-            if let Some(norms) = dictionary.lexize(token.text)? {
+            if let Some(norms) = dictionary.lexize(&word)? {
+                if let [Norm { filters: true, word: other, .. }] = &norms[..] {
+                    word = std::borrow::Cow::Owned(other.as_str().to_owned());
+                    continue;
+                }
                 self.push(norms, (at, at + 1));
                 return Ok(1);
             }

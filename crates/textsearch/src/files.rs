@@ -2,6 +2,7 @@
 //! where PostgreSQL has them.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use base::{Result, WaitEvent, err};
 
@@ -17,6 +18,13 @@ const OWN: &[(&str, &str)] = own! {
     "hungarian.stop" "italian.stop" "nepali.stop" "norwegian.stop" "portuguese.stop"
     "russian.stop" "spanish.stop" "swedish.stop" "turkish.stop"
 };
+
+static OTHERS: Mutex<Vec<(&'static str, &'static str)>> = Mutex::new(Vec::new());
+
+/// Makes a file known that comes with an extension, when the server starts.
+pub fn register(name: &'static str, text: &'static str) {
+    OTHERS.lock().unwrap_or_else(PoisonError::into_inner).push((name, text));
+}
 
 /// Where files are looked for, in this order.
 fn folders() -> Vec<PathBuf> {
@@ -39,8 +47,9 @@ pub fn read(name: &str, extension: &str, kind: &str) -> Result<String> {
         ));
     }
     let file = format!("{name}.{extension}");
-    if let Some((_, text)) = OWN.iter().find(|(n, _)| *n == file) {
-        return Ok((*text).to_owned());
+    let others = || OTHERS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if let Some((_, text)) = OWN.iter().copied().chain(others()).find(|(n, _)| *n == file) {
+        return Ok(text.to_owned());
     }
     let folders = folders();
     let found = sched::blocking(WaitEvent::IOTextSearchFileRead, || {

@@ -353,6 +353,7 @@ fn parser_named(name: &str) -> Result<()> {
     let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
     match plain {
         "default" => Ok(()),
+        _ if types::user::text_search_parser(name) => Ok(()),
         _ => Err(err!(UNDEFINED_OBJECT, "text search parser \"{name}\" does not exist")),
     }
 }
@@ -362,7 +363,10 @@ const DEFAULT_PARSER: u32 = 3722;
 fn parser_by_id(d: &Datum) -> Result<()> {
     match d.as_oid() {
         DEFAULT_PARSER => Ok(()),
-        id => Err(Error::internal(format!("cache lookup failed for text search parser {id}"))),
+        id => match types::user::text_search(oids::REGDICTIONARY, id).as_deref() {
+            Some(types::user::TextSearch::Parser) => Ok(()),
+            _ => Err(Error::internal(format!("cache lookup failed for text search parser {id}"))),
+        },
     }
 }
 

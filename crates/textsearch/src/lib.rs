@@ -17,7 +17,7 @@ pub mod config;
 pub mod dictionary;
 pub mod document;
 pub mod execute;
-mod files;
+pub mod files;
 mod functions;
 pub mod gin;
 pub mod gist;

@@ -94,6 +94,13 @@ pub enum TextSearch {
         /// Its options, as they were written.
         options: Text,
     },
+    /// A template of a user's.
+    Template {
+        /// The code behind it: a symbol, with its library's name in front if it is an extension's.
+        code: Text,
+    },
+    /// A parser of a user's, which is the server's own under another name.
+    Parser,
 }
 
 /// Where a task looks types up.
@@ -109,6 +116,10 @@ pub trait Directory: Send + Sync + 'static {
     /// The oid of what a value of `regclass` or one of its kin names.
     fn object_named(&self, _kind: Oid, _text: &str) -> Option<Result<u32>> {
         None
+    }
+    /// Whether a user made a parser of text search with this name.
+    fn text_search_parser(&self, _name: &str) -> bool {
+        false
     }
     /// A cast that a user made.
     fn cast(&self, _source: Oid, _target: Oid) -> Option<CastRow> {
@@ -217,6 +228,11 @@ pub fn object_named(kind: Oid, text: &str) -> Result<u32> {
     let unknown =
         || base::Error::unsupported(format!("{} by name here", crate::io::format_type(kind, -1)));
     with(|d| d.object_named(kind, text)).ok_or_else(unknown)?
+}
+
+/// Whether a user made a parser of text search with this name, which may have a schema's in front.
+pub fn text_search_parser(name: &str) -> bool {
+    with(|d| Some(d.text_search_parser(name))).unwrap_or_default()
 }
 
 /// A configuration or a dictionary of text search.

@@ -241,6 +241,41 @@ pub struct TextSearchDictionary {
     pub options: String,
 }
 
+/// A template of dictionaries of text search.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TextSearchTemplate {
+    /// Oid.
+    pub oid: Id,
+    /// Name.
+    pub name: String,
+    /// Schema's oid.
+    pub schema: Id,
+    /// Oid of the superuser: templates have no owner of their own.
+    pub owner: Id,
+    /// The function that makes a dictionary; 0: none.
+    pub init: Id,
+    /// The function that asks one for a word.
+    pub lexize: Id,
+    /// The name of the code behind it: the symbol of `init`, or else of `lexize`, with the library's name in front if
+    /// it is an extension's.
+    pub code: String,
+}
+
+/// A parser of text search.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TextSearchParser {
+    /// Oid.
+    pub oid: Id,
+    /// Name.
+    pub name: String,
+    /// Schema's oid.
+    pub schema: Id,
+    /// Oid of the superuser: parsers have no owner of their own.
+    pub owner: Id,
+    /// Its functions: START, GETTOKEN, END, HEADLINE (0: none), LEXTYPES.
+    pub functions: [Id; 5],
+}
+
 /// An extension.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Extension {
@@ -289,6 +324,10 @@ pub enum Defined {
     Publication(Publication),
     /// A subscription.
     Subscription(Subscription),
+    /// A template of text search.
+    TextSearchTemplate(TextSearchTemplate),
+    /// A parser of text search.
+    TextSearchParser(TextSearchParser),
 }
 
 impl Defined {
@@ -303,6 +342,8 @@ impl Defined {
             Defined::Conversion(o) => o.oid,
             Defined::TextSearchConfig(o) => o.oid,
             Defined::TextSearchDictionary(o) => o.oid,
+            Defined::TextSearchTemplate(o) => o.oid,
+            Defined::TextSearchParser(o) => o.oid,
             Defined::Statistics(o) => o.oid,
             Defined::Publication(o) => o.oid,
             Defined::Subscription(o) => o.oid,
@@ -320,6 +361,8 @@ impl Defined {
             Defined::Conversion(o) => &o.name,
             Defined::TextSearchConfig(o) => &o.name,
             Defined::TextSearchDictionary(o) => &o.name,
+            Defined::TextSearchTemplate(o) => &o.name,
+            Defined::TextSearchParser(o) => &o.name,
             Defined::Statistics(o) => &o.name,
             Defined::Publication(o) => &o.name,
             Defined::Subscription(o) => &o.name,
@@ -337,6 +380,8 @@ impl Defined {
             Defined::Conversion(o) => Some(o.schema),
             Defined::TextSearchConfig(o) => Some(o.schema),
             Defined::TextSearchDictionary(o) => Some(o.schema),
+            Defined::TextSearchTemplate(o) => Some(o.schema),
+            Defined::TextSearchParser(o) => Some(o.schema),
             Defined::Statistics(o) => Some(o.schema),
             Defined::Publication(_) | Defined::Subscription(_) => None,
         }
@@ -353,6 +398,8 @@ impl Defined {
             Defined::Conversion(o) => Some(o.owner),
             Defined::TextSearchConfig(o) => Some(o.owner),
             Defined::TextSearchDictionary(o) => Some(o.owner),
+            Defined::TextSearchTemplate(o) => Some(o.owner),
+            Defined::TextSearchParser(o) => Some(o.owner),
             Defined::Statistics(o) => Some(o.owner),
             Defined::Publication(o) => Some(o.owner),
             Defined::Subscription(o) => Some(o.owner),
@@ -371,6 +418,8 @@ impl Defined {
             Defined::Conversion(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
             Defined::TextSearchConfig(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
             Defined::TextSearchDictionary(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
+            Defined::TextSearchTemplate(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
+            Defined::TextSearchParser(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
             Defined::Statistics(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
             Defined::Publication(o) => (None, &mut o.owner, &mut o.name),
             Defined::Subscription(o) => (None, &mut o.owner, &mut o.name),
@@ -388,6 +437,8 @@ impl Defined {
             Defined::Conversion(_) => class::CONVERSION,
             Defined::TextSearchConfig(_) => class::TS_CONFIG,
             Defined::TextSearchDictionary(_) => class::TS_DICT,
+            Defined::TextSearchTemplate(_) => class::TS_TEMPLATE,
+            Defined::TextSearchParser(_) => class::TS_PARSER,
             Defined::Statistics(_) => class::STATISTICS,
             Defined::Publication(_) => class::PUBLICATION,
             Defined::Subscription(_) => class::SUBSCRIPTION,
@@ -405,6 +456,8 @@ impl Defined {
             Defined::Conversion(_) => "conversion",
             Defined::TextSearchConfig(_) => "text search configuration",
             Defined::TextSearchDictionary(_) => "text search dictionary",
+            Defined::TextSearchTemplate(_) => "text search template",
+            Defined::TextSearchParser(_) => "text search parser",
             Defined::Statistics(_) => "statistics object",
             Defined::Publication(_) => "publication",
             Defined::Subscription(_) => "subscription",
@@ -434,6 +487,8 @@ impl Defined {
                 dictionaries.chain([o.parser]).collect()
             }
             Defined::TextSearchDictionary(o) => vec![o.template],
+            Defined::TextSearchTemplate(o) => vec![o.init, o.lexize],
+            Defined::TextSearchParser(o) => o.functions.to_vec(),
             // Dropping the table drops them along: `ddl::depend` knows.
             Defined::Statistics(o) => o.uses.clone(),
             // Tables and schemas that go are forgotten: `ddl::publication`.

@@ -212,6 +212,14 @@ impl Names<'_> {
                 let shown = self.shown_defined(d.schema, name);
                 self.in_schema("text search dictionary", d.schema, name, &shown)
             }
+            Defined::TextSearchTemplate(d) => {
+                let shown = self.shown_defined(d.schema, name);
+                self.in_schema("text search template", d.schema, name, &shown)
+            }
+            Defined::TextSearchParser(d) => {
+                let shown = self.shown_defined(d.schema, name);
+                self.in_schema("text search parser", d.schema, name, &shown)
+            }
             Defined::Statistics(d) => {
                 let shown = self.shown_defined(d.schema, name);
                 self.in_schema("statistics object", d.schema, name, &shown)

@@ -5,8 +5,8 @@ use base::Result;
 use types::{Datum, oids};
 
 use super::row::{array, oid, row};
-use crate::object::{Publication, PublicationSchema, PublicationTable, Subscription};
 use crate::object::ids::PG_CATALOG;
+use crate::object::{Publication, PublicationSchema, PublicationTable, Subscription};
 use crate::system::cx::SystemCx;
 use crate::system::names::schema_name;
 

@@ -9,8 +9,9 @@ use types::Datum;
 use super::cx::SystemCx;
 use super::tables::{SystemTable, all};
 use super::{
-    builtin, collations, depend, extensions, information, partitions, policies, publications, relations, roles,
-    schema, sequences, shared_depend, statistics, text_search, triggers, usage, user_types, views,
+    builtin, collations, depend, extensions, information, partitions, policies, publications,
+    relations, roles, schema, sequences, shared_depend, statistics, text_search, triggers, usage,
+    user_types, views,
 };
 
 type Function = fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>;

@@ -11,7 +11,9 @@ use types::user::TextSearch;
 use super::facts::{self, Fact};
 use super::row::{Row, oid, row};
 use crate::object::ids::{PG_CATALOG, SUPERUSER};
-use crate::object::{Id, TextSearchConfig, TextSearchDictionary};
+use crate::object::{
+    Id, TextSearchConfig, TextSearchDictionary, TextSearchParser, TextSearchTemplate,
+};
 use crate::system::cx::SystemCx;
 
 type Rows = Result<Vec<Vec<Datum>>>;
@@ -48,7 +50,7 @@ fn with_functions(mut row: Row, f: Fact, columns: &[&str]) -> Row {
     row
 }
 
-pub(super) fn pg_ts_parser(_cx: &SystemCx<'_>) -> Rows {
+pub(super) fn pg_ts_parser(cx: &SystemCx<'_>) -> Rows {
     let columns = ["prsstart", "prstoken", "prsend", "prsheadline", "prslextype"];
     let one = |f: Fact| {
         let row = row(PG_CATALOG, "pg_ts_parser")
@@ -57,10 +59,20 @@ pub(super) fn pg_ts_parser(_cx: &SystemCx<'_>) -> Rows {
             .set("prsnamespace", oid(PG_CATALOG));
         with_functions(row, f, &columns).done()
     };
-    Ok(objects("p").map(one).collect())
+    let own = |p: &TextSearchParser| {
+        let mut row = row(PG_CATALOG, "pg_ts_parser")
+            .set("oid", oid(p.oid))
+            .set("prsname", p.name.as_str())
+            .set("prsnamespace", oid(p.schema));
+        for (column, function) in columns.iter().zip(p.functions) {
+            row = row.set(column, oid(function));
+        }
+        row.done()
+    };
+    Ok(objects("p").map(one).chain(cx.catalog.text_search_parsers().map(own)).collect())
 }
 
-pub(super) fn pg_ts_template(_cx: &SystemCx<'_>) -> Rows {
+pub(super) fn pg_ts_template(cx: &SystemCx<'_>) -> Rows {
     let one = |f: Fact| {
         let row = row(PG_CATALOG, "pg_ts_template")
             .set("oid", f.oid(1))
@@ -68,7 +80,16 @@ pub(super) fn pg_ts_template(_cx: &SystemCx<'_>) -> Rows {
             .set("tmplnamespace", oid(PG_CATALOG));
         with_functions(row, f, &["tmplinit", "tmpllexize"]).done()
     };
-    Ok(objects("t").map(one).collect())
+    let own = |t: &TextSearchTemplate| {
+        row(PG_CATALOG, "pg_ts_template")
+            .set("oid", oid(t.oid))
+            .set("tmplname", t.name.as_str())
+            .set("tmplnamespace", oid(t.schema))
+            .set("tmplinit", oid(t.init))
+            .set("tmpllexize", oid(t.lexize))
+            .done()
+    };
+    Ok(objects("t").map(one).chain(cx.catalog.text_search_templates().map(own)).collect())
 }
 
 pub(super) fn pg_ts_dict(cx: &SystemCx<'_>) -> Rows {

@@ -264,7 +264,7 @@ fn index_behind(view: &Snapshot, am: &Method, input: Oid, members: &Members) -> 
                 .is_some_and(|t| matches!(t.kind, types::user::UserKind::Open(_)));
             (open && support(1).is_some(), String::new())
         }
-        "gin" => match support(2) {
+        "gin" => match support(2).or_else(|| support(3)) {
             Some(code) if types::extension::gin_class(&code, input).is_some() => (true, code),
             _ => (false, String::new()),
         },

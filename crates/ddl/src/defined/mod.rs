@@ -216,6 +216,8 @@ fn check_free(object: &Defined, schema: u32, to: &str, cx: &mut ExecContext<'_>)
         (Defined::Conversion(_), Defined::Conversion(_))
         | (Defined::Statistics(_), Defined::Statistics(_))
         | (Defined::TextSearchConfig(_), Defined::TextSearchConfig(_))
+        | (Defined::TextSearchTemplate(_), Defined::TextSearchTemplate(_))
+        | (Defined::TextSearchParser(_), Defined::TextSearchParser(_))
         | (Defined::TextSearchDictionary(_), Defined::TextSearchDictionary(_)) => true,
         _ => false,
     });

@@ -1,17 +1,21 @@
-//! Configurations and dictionaries of text search: CREATE and ALTER. Parsers and templates are those that there
-//! are: new ones would have to be written in C.
+//! Objects of text search: CREATE and ALTER. A template names code of the server or of an extension; a parser is the
+//! server's own under another name.
 
 use base::{Error, Oid, Result, err};
-use catalog::{AclKind, Defined, TextSearchConfig, TextSearchDictionary};
+use catalog::object::ids;
+use catalog::{
+    AclKind, Defined, TextSearchConfig, TextSearchDictionary, TextSearchParser, TextSearchTemplate,
+};
 use exec::context::ExecContext;
 use exec::rights;
 use sql::define_statement::{DefineTarget, MappingChange, TextSearchKind, TextSearchValue};
 use sql::utility::Name;
 use textsearch::options::Options;
 use textsearch::parser::KINDS;
+use types::oids::{INT4, INTERNAL};
 use types::user::TextSearch;
 
-use super::{find, open};
+use super::{find, open, operator};
 use crate::defined::place::{full, place, put, require_superuser, schemas_of};
 use crate::notice;
 
@@ -38,11 +42,125 @@ pub fn create(
         TextSearchKind::Configuration => create_config(name, options, cx),
         TextSearchKind::Dictionary => create_dictionary(name, options, cx),
         TextSearchKind::Parser | TextSearchKind::Template => {
-            let (words, message) = kind.words();
+            let message = kind.words().1;
             require_superuser(cx, &format!("must be superuser to create {message}s"))?;
-            Err(Error::unsupported(format!("CREATE {words}")))
+            match kind {
+                TextSearchKind::Parser => create_parser(name, options, cx),
+                _ => create_template(name, options, cx),
+            }
         }
     }
+}
+
+/// A function of a template or parser: its oid, and the name of the code behind it.
+fn method(name: &Name, args: &[Oid], cx: &mut ExecContext<'_>) -> Result<(u32, String)> {
+    let found = operator::function(name, args, cx)?;
+    if found.result != INTERNAL {
+        return Err(err!(
+            INVALID_OBJECT_DEFINITION,
+            "function {} should return type internal",
+            full(name)
+        ));
+    }
+    let view = cx.catalog_tx.view();
+    let code = match view.function(found.oid) {
+        Some(own) if !own.library.is_empty() => {
+            format!("{}/{}", types::extension::library_name(&own.library), own.body)
+        }
+        Some(own) => own.body.to_string(),
+        None => name.name.clone(),
+    };
+    Ok((found.oid, code))
+}
+
+fn create_template(
+    name: &Name,
+    options: &[(String, TextSearchValue)],
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let schema = place(cx, name, "text search template")?;
+    let (mut init, mut lexize) = (None, None);
+    for (option, value) in options {
+        match option.as_str() {
+            "init" => init = Some(method(&value.name, &[INTERNAL], cx)?),
+            "lexize" => lexize = Some(method(&value.name, &[INTERNAL; 4], cx)?),
+            _ => {
+                return Err(err!(
+                    SYNTAX_ERROR,
+                    "text search template parameter \"{option}\" not recognized"
+                ));
+            }
+        }
+    }
+    let (lexize, of_lexize) = lexize.ok_or_else(|| {
+        err!(INVALID_OBJECT_DEFINITION, "text search template lexize method is required")
+    })?;
+    check_new(TextSearchKind::Template, schema, &name.name, cx)?;
+    let (init, code) = init.unwrap_or((0, of_lexize));
+    if !textsearch::dictionary::has_template(&code) {
+        return Err(Error::unsupported(
+            "a template of text search by other code than the server's",
+        ));
+    }
+    let (oid, owner, name) = (crate::new_oid(cx, schema)?, ids::SUPERUSER, name.name.clone());
+    put(
+        cx,
+        Defined::TextSearchTemplate(TextSearchTemplate {
+            oid,
+            name,
+            schema,
+            owner,
+            init,
+            lexize,
+            code,
+        }),
+    )
+}
+
+fn create_parser(
+    name: &Name,
+    options: &[(String, TextSearchValue)],
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let schema = place(cx, name, "text search parser")?;
+    let methods: [(&str, &str, &[Oid]); 5] = [
+        ("start", "prsd_start", &[INTERNAL, INT4]),
+        ("gettoken", "prsd_nexttoken", &[INTERNAL; 3]),
+        ("end", "prsd_end", &[INTERNAL]),
+        ("headline", "prsd_headline", &[INTERNAL, INTERNAL, textsearch::query::TSQUERY]),
+        ("lextypes", "prsd_lextype", &[INTERNAL]),
+    ];
+    let (mut functions, mut is_own) = ([0; 5], true);
+    for (option, value) in options {
+        let Some(at) = methods.iter().position(|m| m.0 == option) else {
+            return Err(err!(
+                SYNTAX_ERROR,
+                "text search parser parameter \"{option}\" not recognized"
+            ));
+        };
+        let (oid, code) = if option == "end" {
+            let found = operator::function(&value.name, methods[at].2, cx)?;
+            (found.oid, value.name.name.clone())
+        } else {
+            method(&value.name, methods[at].2, cx)?
+        };
+        functions[at] = oid;
+        is_own &= code == methods[at].1;
+    }
+    for (at, (word, ..)) in methods.iter().enumerate() {
+        if functions[at] == 0 && *word != "headline" {
+            return Err(err!(
+                INVALID_OBJECT_DEFINITION,
+                "text search parser {word} method is required"
+            ));
+        }
+    }
+    check_new(TextSearchKind::Parser, schema, &name.name, cx)?;
+    if !is_own {
+        return Err(Error::unsupported("a parser of text search by other code than the server's"));
+    }
+    let (oid, owner, name) = (crate::new_oid(cx, schema)?, ids::SUPERUSER, name.name.clone());
+    put(cx, Defined::TextSearchParser(TextSearchParser { oid, name, schema, owner, functions }))
 }
 
 /// `23505`, as PostgreSQL's catalog says it, when the name is taken.
@@ -59,6 +177,8 @@ fn check_new(
     }
     let (index, columns) = match kind {
         TextSearchKind::Configuration => ("pg_ts_config_cfgname_index", "cfgname, cfgnamespace"),
+        TextSearchKind::Template => ("pg_ts_template_tmplname_index", "tmplname, tmplnamespace"),
+        TextSearchKind::Parser => ("pg_ts_parser_prsname_index", "prsname, prsnamespace"),
         _ => ("pg_ts_dict_dictname_index", "dictname, dictnamespace"),
     };
     Err(err!(UNIQUE_VIOLATION, "duplicate key value violates unique constraint \"{index}\"")
@@ -108,7 +228,11 @@ fn create_config(
 fn written(options: &[(String, String)]) -> String {
     let one = |(name, value): &(String, String)| {
         let name = types::func::quote_ident(name);
-        format!("{name} = {}", types::func::quote_literal(value))
+        let digits = value.strip_prefix('-').unwrap_or(value);
+        match !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
+            true => format!("{name} = {value}"),
+            false => format!("{name} = {}", types::func::quote_literal(value)),
+        }
     };
     options.iter().map(one).collect::<Vec<_>>().join(", ")
 }
