@@ -504,6 +504,37 @@ fn portals_stop_at_their_limit_and_go_on() {
 }
 
 #[test]
+fn portals_of_bind_are_cursors_to_sql() {
+    let mut raw = connect();
+    raw.query("BEGIN");
+    let series = "SELECT g FROM generate_series(1, 20) g";
+    let start = [parse("", series, &[]), bind("p", "", &[], true), sync()].concat();
+    assert_eq!(raw.talk(&start), ["1", "2", "Z T"]);
+    assert_eq!(raw.query("MOVE FORWARD 5 IN p"), ["C MOVE 5", "Z T"]);
+    let next = [execute("p", 1), sync()].concat();
+    assert_eq!(raw.talk(&next), ["D \\0\\0\\0\\u{6}", "s", "Z T"]);
+    assert_eq!(raw.query("FETCH 1 FROM p"), ["T g:23", "D 7", "C FETCH 1", "Z T"]);
+    assert_eq!(raw.talk(&next), ["D \\0\\0\\0\\u{8}", "s", "Z T"], "the format is the portal's");
+    assert_eq!(raw.query("MOVE ABSOLUTE 18 IN p"), ["C MOVE 1", "Z T"]);
+    raw.query("SELECT 1/0");
+    let lines = raw.talk(&next);
+    assert!(lines[0].starts_with("E ERROR 25P02"), "{lines:?}");
+    raw.query("ROLLBACK");
+}
+
+#[test]
+fn errors_tell_where_they_were_made() {
+    let mut raw = connect();
+    raw.query("CREATE TABLE placed (a int)");
+    let lines = raw.talk(&[parse("placed", "SELECT * FROM placed", &[]), sync()].concat());
+    assert_eq!(lines, ["1", "Z I"]);
+    raw.query("ALTER TABLE placed ALTER a TYPE text");
+    raw.talk(&[bind("", "placed", &[], false), execute("", 0), sync()].concat());
+    // Drivers and Rails prepare anew when they see this name.
+    assert_eq!(raw.origin, "execute.rs RevalidateCachedQuery");
+}
+
+#[test]
 fn copy_goes_both_ways() {
     let mut raw = connect();
     raw.query("CREATE TABLE copied (a int, b text)");

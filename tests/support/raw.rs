@@ -18,6 +18,8 @@ pub struct Raw {
     pub key: (i32, i32),
     /// The same secret, whole.
     pub secret: Vec<u8>,
+    /// The last error's source file and routine.
+    pub origin: String,
 }
 
 /// A message: type, then body.
@@ -97,7 +99,7 @@ impl Raw {
     pub fn of(stream: TcpStream) -> Raw {
         stream.set_nodelay(true).expect("a socket option");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket option");
-        Raw { stream, pending: Vec::new(), key: (0, 0), secret: Vec::new() }
+        Raw { stream, pending: Vec::new(), key: (0, 0), secret: Vec::new(), origin: String::new() }
     }
 
     /// Connects and begins a session.
@@ -197,6 +199,7 @@ impl Raw {
                     let found = strings.iter().find(|s| s.starts_with(f));
                     found.map(|s| s[1..].to_owned()).unwrap_or_default()
                 };
+                self.origin = format!("{} {}", field('F'), field('R'));
                 format!("{name} {} {} {}", field('V'), field('C'), field('M'))
             }
             b'T' => format!("T {}", fields(body)),

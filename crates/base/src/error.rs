@@ -1,6 +1,7 @@
 //! The one error type. It carries what PostgreSQL's ErrorResponse carries (manual, section 55.8);
 //! codes come from `errcodes.txt`, never from literals where the error is raised.
 
+use std::panic::Location;
 use std::{error, fmt};
 
 /// Five characters that name a kind of error.
@@ -76,6 +77,40 @@ pub struct Fields {
     pub internal: Option<(String, u32)>,
     /// Schema, table, column, data type and constraint that the error names.
     pub object: ObjectNames,
+    /// The place in the server's source that made the error.
+    pub source: Source,
+}
+
+/// The place in the server's source that made an error, as clients are told it: fields F, L and R of the protocol. Any two
+/// are equal, for an error is the same wherever it was made.
+#[derive(Clone, Copy, Debug)]
+pub struct Source {
+    location: &'static Location<'static>,
+    routine: Option<&'static str>,
+}
+
+impl Source {
+    /// The file's name, without directories.
+    pub fn file(&self) -> &'static str {
+        let path = self.location.file();
+        path.rsplit(['/', '\\']).next().unwrap_or(path)
+    }
+
+    /// The line, from 1.
+    pub fn line(&self) -> u32 {
+        self.location.line()
+    }
+
+    /// PostgreSQL's name of the function where clients look at it, else the module's.
+    pub fn routine(&self) -> &'static str {
+        self.routine.unwrap_or_else(|| self.file().trim_end_matches(".rs"))
+    }
+}
+
+impl PartialEq for Source {
+    fn eq(&self, _: &Source) -> bool {
+        true
+    }
 }
 
 /// The objects that an error names, for clients that react to them.
@@ -96,6 +131,7 @@ pub struct ObjectNames {
 impl Error {
     /// An error that ends the statement.
     #[cold]
+    #[track_caller]
     pub fn new(code: SqlState, message: impl Into<String>) -> Error {
         Error(Box::new(Fields {
             code,
@@ -107,23 +143,27 @@ impl Error {
             context: None,
             internal: None,
             object: ObjectNames::default(),
+            source: Source { location: Location::caller(), routine: None },
         }))
     }
 
     /// `0A000`, naming what isn't supported.
     #[cold]
+    #[track_caller]
     pub fn unsupported(what: impl fmt::Display) -> Error {
         Error::new(sqlstate::FEATURE_NOT_SUPPORTED, format!("{what} is not supported"))
     }
 
     /// `XX000`: a broken invariant that can still be reported.
     #[cold]
+    #[track_caller]
     pub fn internal(message: impl Into<String>) -> Error {
         Error::new(sqlstate::INTERNAL_ERROR, message)
     }
 
     /// `58030`, with what was being done and what the system said.
     #[cold]
+    #[track_caller]
     pub fn io(doing: impl fmt::Display, error: &std::io::Error) -> Error {
         let code = match error.raw_os_error() {
             Some(28) => sqlstate::DISK_FULL,
@@ -140,6 +180,12 @@ impl Error {
     /// Adds a DETAIL.
     pub fn detail(mut self, detail: impl Into<String>) -> Error {
         self.0.detail = Some(detail.into());
+        self
+    }
+
+    /// Names the routine as PostgreSQL does, for clients that know an error by it.
+    pub fn routine(mut self, name: &'static str) -> Error {
+        self.0.source.routine = Some(name);
         self
     }
 
@@ -293,5 +339,7 @@ mod tests {
         assert_eq!(size_of::<Result<()>>(), size_of::<usize>());
         let e = err!(SYNTAX_ERROR, "no").at(7).at(1).detail("d");
         assert_eq!((e.fields().position, e.code().as_str()), (7, "42601"));
+        assert_eq!((e.fields().source.file(), e.fields().source.routine()), ("error.rs", "error"));
+        assert_eq!(e.routine("scanner_yyerror").fields().source.routine(), "scanner_yyerror");
     }
 }

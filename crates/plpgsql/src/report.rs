@@ -70,7 +70,7 @@ impl Frame<'_> {
             _ => sqlstate::SUCCESSFUL_COMPLETION,
         });
         let message = message.or(named).unwrap_or_else(|| code.as_str().to_owned());
-        let mut error = Error::new(code, message);
+        let mut error = Error::new(code, message).routine("exec_stmt_raise");
         for (option, text) in found {
             let fields = error.fields_mut();
             match option {

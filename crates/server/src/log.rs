@@ -94,6 +94,10 @@ pub fn error(pid: i32, error: &Error, statement: Option<&str>) {
             text += &format!("\n\t{label}:  {}", indented(more));
         }
     }
+    if live_enum(setting::LOG_ERROR_VERBOSITY) == VERBOSE {
+        let source = fields.source;
+        text += &format!("\n\tLOCATION:  {}, {}:{}", source.routine(), source.file(), source.line());
+    }
     if let Some(statement) = statement.filter(|s| !s.is_empty()) {
         let statement = sql::passwords::without_passwords(statement);
         text += &format!("\n\tSTATEMENT:  {}", indented(&statement));

@@ -60,6 +60,10 @@ fn report(mut message: Message<'_>, severity: &str, error: &Error) {
     if fields.position > 0 {
         message.byte(b'P').string(&fields.position.to_string());
     }
+    let source = &fields.source;
+    message.byte(b'F').string(source.file());
+    message.byte(b'L').string(&source.line().to_string());
+    message.byte(b'R').string(source.routine());
     message.byte(0).end();
 }
 

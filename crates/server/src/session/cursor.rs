@@ -96,12 +96,15 @@ impl SessionState {
             rows::describe(&mut out.buffer, &portal.plan.prepared.columns, formats);
             out.complete = out.buffer.len();
         }
-        portal.formats = formats.clone();
         if let Progress::Failed = portal.progress {
             self.portals.put(name, portal);
             return Err(portal_failed(name));
         }
-        let fetched = self.advance(&mut portal, how, moving);
+        // A portal of the protocol keeps its own formats for its next Execute.
+        let own = std::mem::replace(&mut portal.formats, formats.clone());
+        let fetched =
+            self.begin_portal(&mut portal).and_then(|()| self.advance(&mut portal, how, moving));
+        portal.formats = own;
         if fetched.is_err() {
             portal.progress = Progress::Failed;
         }

@@ -180,7 +180,9 @@ impl SessionState {
                 && a.columns.iter().zip(&b.columns).all(|(a, b)| a.ty == b.ty && a.name == b.name)
         };
         if !Arc::ptr_eq(&new.prepared, &plan.prepared) && !same(&new.prepared, &plan.prepared) {
-            return Err(err!(FEATURE_NOT_SUPPORTED, "cached plan must not change result type"));
+            // Drivers prepare anew when they see this routine's name.
+            let error = err!(FEATURE_NOT_SUPPORTED, "cached plan must not change result type");
+            return Err(error.routine("RevalidateCachedQuery"));
         }
         *plan = new;
         Ok(())

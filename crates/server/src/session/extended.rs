@@ -233,7 +233,11 @@ impl SessionState {
     /// Execute. The portal is out of its place while it runs, so that an error leaves none behind.
     pub(super) fn execute(&mut self, name: &[u8], limit: u64, rest: &[u8]) -> Result<()> {
         let name = utf8(name)?;
-        let mut portal = self.portals.take(name).ok_or_else(|| no_portal(name))?;
+        let Some(mut portal) = self.portals.take(name) else {
+            // Those of a block that failed have gone with it.
+            self.check_not_failed()?;
+            return Err(no_portal(name));
+        };
         if let Progress::Failed = portal.progress {
             self.portals.put(name, portal);
             return Err(portal_failed(name));
@@ -291,17 +295,37 @@ impl SessionState {
             return Ok(self.transaction.begun());
         }
         if limit > 0 && is_query(&prepared.statement) && prepared.returns_rows() {
-            self.begin_run(&mut run)?;
-            let (execution, snapshot, pin) = self.start_execution(&run)?;
-            portal.params = run.params;
-            let execution = Box::new(execution);
-            portal.progress = Progress::Suspended { execution, snapshot, pin };
+            let params = run.params;
+            self.start_portal(portal, params)?;
             return self.fetch_portal(portal, limit);
         }
         let outcome = self.run(&mut run)?;
         portal.progress = Progress::Done;
         self.complete(tag, &outcome)?;
         Ok(true)
+    }
+
+    /// Starts a query whose rows are asked for in parts.
+    fn start_portal(&mut self, portal: &mut Portal, params: Vec<Datum>) -> Result<()> {
+        let mut run = portal.run(params, false);
+        self.begin_run(&mut run)?;
+        let (execution, snapshot, pin) = self.start_execution(&run)?;
+        portal.params = run.params;
+        let execution = Box::new(execution);
+        portal.progress = Progress::Suspended { execution, snapshot, pin };
+        Ok(())
+    }
+
+    /// Starts a portal of Bind that FETCH or MOVE names before any Execute.
+    pub(super) fn begin_portal(&mut self, portal: &mut Portal) -> Result<()> {
+        let prepared = &portal.plan.prepared;
+        match portal.progress {
+            Progress::New if is_query(&prepared.statement) && prepared.returns_rows() => {
+                let params = std::mem::take(&mut portal.params);
+                self.start_portal(portal, params)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A portal at its end has no more rows; other statements don't run twice.
@@ -323,7 +347,10 @@ impl SessionState {
             let rows = self.advance(portal, how, false)?;
             (rows, limit == 0 || rows < limit)
         } else {
-            self.fetch_rows(portal, limit, false)?
+            let (rows, end) = self.fetch_rows(portal, limit, false)?;
+            portal.position += rows;
+            portal.at_end = end;
+            (rows, end)
         };
         if end {
             let outcome = Outcome { rows, tag: None };

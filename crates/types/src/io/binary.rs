@@ -112,6 +112,12 @@ fn receive_plain(ty: Oid, bytes: &[u8], cx: &FormatContext) -> Result<Datum> {
         },
         oids::MONEY => Datum::Money(i64::from_be_bytes(fixed(bytes)?)),
         oids::REFCURSOR => Datum::text(utf8(bytes)?),
+        oids::PG_SNAPSHOT | oids::TXID_SNAPSHOT => {
+            let read = super::snapshot::XidSnapshot::receive(bytes).ok_or_else(|| {
+                err!(INVALID_BINARY_REPRESENTATION, "invalid external pg_snapshot data")
+            })?;
+            Datum::from(read.text())
+        }
         oids::RECORD => receive_record(bytes, cx)?,
         _ if range::subtype(ty).is_some() => receive_range(ty, bytes, cx)?.into(),
         _ if range::range_of(ty).is_some() => receive_multirange(ty, bytes, cx)?.into(),
@@ -300,7 +306,7 @@ fn receive_array(element: Oid, bytes: &[u8], cx: &FormatContext) -> Result<Datum
 ///
 /// # Errors
 /// Internal, when the value is NULL.
-pub fn send(_ty: Oid, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+pub fn send(ty: Oid, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
     match value {
         Datum::Null => return Err(base::Error::internal("NULL has no binary form")),
         Datum::Bool(b) => out.push(u8::from(*b)),
@@ -312,6 +318,9 @@ pub fn send(_ty: Oid, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
         Datum::Float4(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Float8(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Numeric(n) => n.send(out),
+        Datum::Text(s) if matches!(ty, oids::PG_SNAPSHOT | oids::TXID_SNAPSHOT) => {
+            super::snapshot::XidSnapshot::parse(s)?.send(out);
+        }
         Datum::Text(s) | Datum::Bpchar(s) => out.extend_from_slice(s.as_bytes()),
         Datum::Bytea(b) => out.extend_from_slice(b),
         Datum::Char(c) => out.push(*c),
