@@ -81,6 +81,7 @@ pub fn run(names: &[Name], cascade: bool, restart: bool, cx: &mut ExecContext<'_
             super::sequence::restart_owned(cx, table.oid)?;
         }
     }
+    exec::change_log::truncated(&tables, cascade, restart, cx)?;
     for table in &tables {
         triggers::truncated(&Arc::new(refresh(cx, table.oid)?), TriggerTiming::After, cx)?;
     }

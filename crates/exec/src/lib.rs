@@ -25,6 +25,7 @@
 
 pub mod calls;
 pub mod compiled;
+pub mod change_log;
 pub mod context;
 pub mod copy;
 pub mod covering;
@@ -38,6 +39,7 @@ pub mod explain;
 pub mod index_search;
 pub mod interval;
 pub mod language;
+pub mod logical_stream;
 pub mod modify;
 pub mod native;
 pub mod nested;

@@ -26,3 +26,32 @@ pub fn check_name(name: &str) -> Result<()> {
     }
     Ok(())
 }
+
+/// The state of a slot beside the position from which the log is kept.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct SlotState {
+    /// The output plugin; empty: a physical slot.
+    pub plugin: String,
+    /// Its database.
+    pub database: u32,
+    /// Transactions that end at or before this position have been received.
+    pub confirmed: u64,
+    /// Prepared transactions are decoded when they are prepared.
+    #[serde(default)]
+    pub two_phase: bool,
+}
+
+impl SlotState {
+    /// As bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// The inverse; None for another layer's.
+    pub fn decode(bytes: &[u8]) -> Option<SlotState> {
+        serde_json::from_slice(bytes).ok()
+    }
+}
+
+/// The plugins that there are.
+pub const PLUGINS: [&str; 3] = ["pgoutput", "test_decoding", "wal2json"];

@@ -48,6 +48,7 @@ pub fn serve(dir: &Path, overrides: Overrides, accept_loss_from: Option<Lsn>) ->
     let listeners = if own_sockets { listener::open(&config.values.settings)? } else { inherited };
     let page = address(&config.values.settings)?.map(http::open).transpose()?;
     publish_live(&config.values.settings);
+    logical::record::enable(config.values.settings.str(setting::WAL_LEVEL) == "logical");
     raise_descriptor_limit(config.values.settings.int(setting::MAX_CONNECTIONS) as u64);
     if new {
         init::init(dir, &InitOptions::default())?;

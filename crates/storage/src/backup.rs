@@ -62,6 +62,16 @@ pub struct BackupEnd {
 const OWN_FOLDERS: [&str; 4] = ["base", "wal", "commitlog", "lost"];
 
 impl Storage {
+    /// The replication slots.
+    pub fn slots(&self) -> &crate::slots::Slots {
+        &self.core.slots
+    }
+
+    /// Reads payloads of the log from a position on, which a slot holds.
+    pub fn stream_from(&self, from: Lsn) -> crate::wal::stream::LogStream {
+        crate::wal::stream::LogStream::new(self.core.segments.clone(), from)
+    }
+
     /// Begins a backup: makes a checkpoint and reads what goes with it.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ use crate::buffer::pool::Pool;
 use crate::control::Control;
 use crate::files::Files;
 use crate::held::Held;
+use crate::slots::Slots;
 use crate::options::Options;
 use crate::participant::Participant;
 use crate::signal::{Requests, Signal, stopping};
@@ -35,6 +36,8 @@ pub(crate) struct Core {
     pub checkpointing: Mutex<()>,
     /// The log that running backups need.
     pub held: Mutex<Held>,
+    /// Replication slots.
+    pub slots: Slots,
     participant: Mutex<Option<Arc<dyn Participant>>>,
 }
 
@@ -51,6 +54,7 @@ impl Core {
         pool: Arc<Pool>,
         control: Control,
         participant: Arc<dyn Participant>,
+        slots: Slots,
     ) -> Core {
         Core {
             dir,
@@ -65,6 +69,7 @@ impl Core {
             control: Mutex::new(WaitEvent::LWLockOther, control),
             checkpointing: Mutex::new(WaitEvent::LWLockOther, ()),
             held: Mutex::new(WaitEvent::LWLockOther, Held::default()),
+            slots,
             participant: Mutex::new(WaitEvent::LWLockOther, Some(participant)),
         }
     }

@@ -44,6 +44,7 @@ mod page;
 mod participant;
 mod recovery;
 mod signal;
+mod slots;
 mod stats;
 pub mod wal;
 
@@ -75,8 +76,10 @@ pub use mtr::{Mtr, PageRef};
 pub use options::Options;
 pub use page::{PAGE_HEADER, PAGE_SIZE, Page};
 pub use participant::Participant;
+pub use slots::{SlotRecord, Slots};
 pub use stats::Stats;
 pub use wal::Wal;
+pub use wal::stream::{LogStream, Logged};
 
 /// Everything on disk.
 pub struct Storage {
@@ -242,6 +245,7 @@ impl Storage {
         if looks {
             log.discard_all();
         }
+        let slots = Slots::open(dir)?;
         let core = Arc::new(Core::new(
             dir.to_owned(),
             options,
@@ -253,6 +257,7 @@ impl Storage {
             pool,
             control,
             participant.clone(),
+            slots,
         ));
         let storage = Arc::new(Storage {
             pool: buffers,

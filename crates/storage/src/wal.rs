@@ -32,6 +32,7 @@ pub(crate) mod reader;
 pub(crate) mod record;
 pub(crate) mod ring;
 pub(crate) mod segment;
+pub mod stream;
 pub(crate) mod survey;
 mod writer;
 

@@ -89,6 +89,8 @@ struct Inner {
     /// Snapshots kept beyond their statement.
     pins: Vec<(u64, Csn)>,
     last_pin: u64,
+    /// Numbers that the layer above has announced to those who follow the log.
+    announced: Vec<u64>,
 }
 
 impl Transaction {
@@ -599,6 +601,22 @@ impl Transaction {
     fn all_xids(&self, top: Xid) -> Vec<Xid> {
         let inner = self.inner.lock();
         [top].into_iter().chain(inner.subs.iter().map(|sub| sub.0)).collect()
+    }
+
+    /// Notes that the log tells those who follow it of something with this number; false: it has been noted
+    /// before in this transaction.
+    pub fn announce(&self, number: u64) -> bool {
+        let mut inner = self.inner.lock();
+        if inner.announced.contains(&number) {
+            return false;
+        }
+        inner.announced.push(number);
+        true
+    }
+
+    /// Whether the log tells those who follow it of anything in this transaction.
+    pub fn has_announced(&self) -> bool {
+        !self.inner.lock().announced.is_empty()
     }
 
     /// Begins the next transaction in the place of this one, which has ended: for a procedure that

@@ -23,6 +23,7 @@ impl ModifyOp {
             && self.children.is_empty()
             && self.writer.triggers.is_none()
             && self.writer.references.ignores_deletes()
+            && !crate::change_log::is_told(&self.writer.target.handle.table)
             && !self.writer.target.handle.columns.has_outside()?)
     }
 

@@ -1,11 +1,12 @@
 //! Rows into a table: constraints, the heap, every index, and notes for the foreign keys.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use access::btree::Inserted;
 use access::{AnyIndex, BTree, HeapTuple, RowWait, Unique, WriteResult};
 use base::{Result, TupleId};
-use catalog::{Constraint, ConstraintKind, Index, Table};
+use catalog::{Constraint, ConstraintKind, Index, ReplicaIdentity, Table};
+use logical::record::Operation;
 use sql::Expr;
 use sql::plan::RowRules;
 use txn::Snapshot;
@@ -17,6 +18,7 @@ use super::exclusion::{Excluding, Met};
 use super::foreign_key::{self, References};
 use super::triggers::Triggers;
 use super::unique;
+use crate::change_log::{self, Told};
 use crate::context::ExecContext;
 use crate::eval;
 use crate::index_search;
@@ -55,6 +57,8 @@ pub struct WriteTarget {
     pub handle: TableHandle,
     /// Its indexes.
     pub indexes: Vec<IndexWriter>,
+    /// Its definition as the log tells of it, once a row has changed.
+    told: OnceLock<Told>,
 }
 
 /// The table that a statement names, for a child of it whose rows it changes, too.
@@ -165,11 +169,62 @@ impl WriteTarget {
         Ok(WriteTarget {
             handle: TableHandle::open(cx.engine, table, cx.format)?,
             indexes: indexes.iter().map(writer).collect(),
+            told: OnceLock::new(),
         })
     }
 }
 
 impl WriteTarget {
+    /// Tells those who follow the log of a change.
+    #[inline]
+    fn tell(
+        &self,
+        operation: Operation,
+        old: Option<&[Datum]>,
+        new: Option<&[Datum]>,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        match change_log::is_told(&self.handle.table) {
+            true => self.tell_of(operation, old, new, run),
+            false => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn tell_of(
+        &self,
+        operation: Operation,
+        old: Option<&[Datum]>,
+        new: Option<&[Datum]>,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        let told = match self.told.get() {
+            Some(told) => told,
+            None => {
+                let view = run.cx.catalog_tx.view();
+                let indexes: Vec<Arc<Index>> =
+                    self.indexes.iter().map(|i| i.index.clone()).collect();
+                let database = run.cx.database.1;
+                let fresh = Told::new(&view, database, &self.handle.table, &indexes);
+                self.told.get_or_init(|| fresh)
+            }
+        };
+        told.row(operation, old, new, run.cx)
+    }
+
+    /// The whole of a row that is about to be deleted, if the log is to tell of it: statements read no more columns
+    /// than they need.
+    fn whole_old(&self, tid: TupleId) -> Result<Option<Vec<Datum>>> {
+        let table = &self.handle.table;
+        if !change_log::is_told(table) || table.replica_identity == ReplicaIdentity::Nothing {
+            return Ok(None);
+        }
+        match self.handle.heap.fetch_version(tid)? {
+            Some(version) => self.handle.decode_all(&version.data).map(Some),
+            None => Ok(None),
+        }
+    }
+
     fn overflow(&self, run: &Run<'_, '_>) -> Overflow {
         Overflow::new(&run.cx.engine.storage, self.handle.heap.rel)
     }
@@ -324,6 +379,7 @@ impl Writer {
         before.count(run.cx.tx.locks().task(), counts);
         table::keep_insert_hint(rel, hint);
         self.insert_keys(row, tid, run)?;
+        self.target.tell(Operation::Insert, None, Some(row), run)?;
         self.references.inserted(row);
         self.note_insert(row, tid, run)?;
         Ok(tid)
@@ -360,6 +416,7 @@ impl Writer {
             return Ok(false);
         }
         run.cx.tally.of(self.target.handle.table.oid).inserted += 1;
+        self.target.tell(Operation::Insert, None, Some(row), run)?;
         self.references.inserted(row);
         self.note_insert(row, tid, run)?;
         Ok(true)
@@ -407,6 +464,7 @@ impl Writer {
         for (n, (row, tid)) in rows.iter().zip(tids).enumerate() {
             self.at = n;
             self.insert_keys(row.as_ref(), tid, run)?;
+            self.target.tell(Operation::Insert, None, Some(row.as_ref()), run)?;
             self.references.inserted(row.as_ref());
             self.note_insert(row.as_ref(), tid, run)?;
         }
@@ -571,6 +629,7 @@ impl Writer {
                     self.insert_keys(new, place, run)?;
                 }
                 self.target.delete_large(large, &taken, snapshot, run)?;
+                self.target.tell(Operation::Update, Some(old), Some(new), run)?;
                 self.references.updated(old, new);
                 if let Some(triggers) = &mut self.triggers {
                     let event = TriggerEvent::Update;
@@ -598,6 +657,7 @@ impl Writer {
         run: &mut Run<'_, '_>,
     ) -> Result<Change> {
         let large = self.target.large_values(tid)?;
+        let whole = self.target.whole_old(tid)?;
         let before = Pages::now(run.cx.task());
         let heap = &self.target.handle.heap;
         let result = match moved {
@@ -610,6 +670,7 @@ impl Writer {
             WriteResult::Done { .. } => {
                 counts.deleted += 1;
                 self.target.delete_large(large, &[], snapshot, run)?;
+                self.target.tell(Operation::Delete, whole.as_deref(), None, run)?;
                 self.references.deleted(old, moved);
                 if let Some(triggers) = &mut self.triggers {
                     let event = TriggerEvent::Delete;

@@ -11,6 +11,7 @@ mod names;
 mod objects;
 pub mod open_large_objects;
 mod partition;
+mod replication;
 mod rights;
 pub mod sequence;
 pub mod sequence_values;
@@ -59,6 +60,7 @@ pub fn call(
         Family::LargeObject => large_object::call(function, args, run)?,
         Family::Objects => objects::call(function, row, args, run)?,
         Family::Files => files::call(function, row, args, run)?,
+        Family::Replication => replication::call(function, row, args, run)?,
         Family::Partition => partition::call(function, row, args, run)?,
         Family::Definition => definition::call(function, args, run)?,
         Family::Names => names::call(function, args, run)?,

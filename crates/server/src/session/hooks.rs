@@ -247,6 +247,8 @@ impl Hooks<'_> {
                     catalog_tx.publish(csn);
                 }
             };
+            let when = (crate::server::now(), None);
+            exec::change_log::committing(&self.server.engine, tx, self.database, changed, when);
             tx.commit(&[], publish).map(|lsn| (lsn, notifying))
         });
         let (lsn, notifying) = match committed {

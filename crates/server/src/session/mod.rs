@@ -127,6 +127,8 @@ pub struct SessionState {
     owner: Arc<LockOwner>,
     /// How many sessions it works for, one inside another; 0: for a client.
     nesting: u32,
+    /// The origin that the session's transactions come from, and the position of the one that is being applied.
+    origin: Option<(String, u64)>,
     /// Its maintenance is the server's own ([`headless::Headless::make_automatic`]).
     automatic: bool,
     transaction: TransactionState,
@@ -271,6 +273,7 @@ impl Drop for Session {
         if let Stage::Resting(mut state) = stage {
             state.release();
         }
+        self.server.engine.storage.slots().end_session(self.entry.pid);
         self.server.sessions.remove(&self.entry);
     }
 }
@@ -306,6 +309,7 @@ impl SessionState {
             attachment: None,
             owner,
             nesting: 0,
+            origin: None,
             automatic: false,
             replication: Replication::No,
             transaction: TransactionState::default(),

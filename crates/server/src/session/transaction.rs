@@ -348,6 +348,13 @@ impl SessionState {
                 return Err(error);
             }
         };
+        exec::change_log::committing(
+            &self.server.engine,
+            &tx,
+            self.database.1,
+            changed,
+            (crate::server::now(), self.origin.as_ref().map(|(name, at)| (name.as_str(), *at))),
+        );
         let committed = {
             let catalog_tx = &mut self.catalog_tx;
             tx.commit(&[], |csn| {

@@ -12,6 +12,7 @@ mod memory;
 mod past;
 mod prepared;
 mod progress;
+mod replication;
 pub mod rows;
 mod session;
 mod snapshots;

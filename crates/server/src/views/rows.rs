@@ -4,8 +4,7 @@ use base::settings::show;
 use types::Datum;
 
 use super::{
-    activity, blocking, buffers, database, extension, functions, locks, lwlock, memory, past,
-    prepared, progress, snapshots, statements, storage, tables, waits, zones,
+    activity, blocking, buffers, database, extension, functions, locks, lwlock, memory, past, prepared, progress, replication, snapshots, statements, storage, tables, waits, zones,
 };
 use crate::server::Server;
 use crate::views::text::text;
@@ -65,6 +64,7 @@ pub fn rows(server: &Server, database: u32, view: &str) -> Vec<Vec<Datum>> {
         "pg_stat_bgwriter" => storage::bgwriter(server),
         "pg_stat_wal" | "pg_stat_get_wal()" => storage::wal(server),
         "pg_stat_io" => storage::io(server),
+        "pg_replication_slots" | "pg_get_replication_slots()" => replication::slots(server),
         "pg_stat_archiver" | "pg_stat_get_archiver()" => storage::archiver(server),
         "pg_stat_statements" => statements::statements(server),
         "pg_stat_statements_info" => statements::info(server),

@@ -144,6 +144,17 @@ session_functions! {
         PgXactCommitTimestamp "pg_xact_commit_timestamp",
         PgXactCommitTimestampOrigin "pg_xact_commit_timestamp_origin",
     }
+    /// Logical decoding and replication slots.
+    Replication {
+        PgCreateLogicalReplicationSlot "pg_create_logical_replication_slot",
+        PgDropReplicationSlot "pg_drop_replication_slot",
+        PgLogicalEmitMessage "pg_logical_emit_message",
+        PgLogicalSlotGetBinaryChanges "pg_logical_slot_get_binary_changes",
+        PgLogicalSlotGetChanges "pg_logical_slot_get_changes",
+        PgLogicalSlotPeekBinaryChanges "pg_logical_slot_peek_binary_changes",
+        PgLogicalSlotPeekChanges "pg_logical_slot_peek_changes",
+        PgReplicationSlotAdvance "pg_replication_slot_advance",
+    }
     /// Files of the server.
     Files {
         PgLsArchiveStatusdir "pg_ls_archive_statusdir",
@@ -465,6 +476,10 @@ const SETS: &[SessionFunction] = &[
     SessionFunction::PgGetPublicationTables,
     SessionFunction::PgListeningChannels,
     SessionFunction::PgLockStatus,
+    SessionFunction::PgLogicalSlotGetBinaryChanges,
+    SessionFunction::PgLogicalSlotGetChanges,
+    SessionFunction::PgLogicalSlotPeekBinaryChanges,
+    SessionFunction::PgLogicalSlotPeekChanges,
     SessionFunction::PgLsArchiveStatusdir,
     SessionFunction::PgLsDir,
     SessionFunction::PgLsLogdir,
