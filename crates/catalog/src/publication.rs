@@ -256,6 +256,7 @@ impl Table {
     pub fn is_publishable(&self) -> bool {
         self.kind == TableKind::Table
             && self.persistence() == 'p'
+            && self.schema != crate::object::ids::PG_TOAST
             && self.oid >= base::Oid::FIRST_USER.0
     }
 }

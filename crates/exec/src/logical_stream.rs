@@ -70,66 +70,96 @@ pub fn slot_state(engine: &Engine, slot: &str) -> Result<SlotState> {
     }
 }
 
-/// Makes a slot for logical decoding: its stream begins with the transactions that begin from now on and that commit
-/// after all that are open have ended.
+/// A slot for logical decoding that is to be made: its stream begins with the transactions that begin from now on and
+/// that commit after all that are open have ended.
+pub struct NewSlot<'n> {
+    /// Its name.
+    pub name: &'n str,
+    /// The output plugin.
+    pub plugin: &'n str,
+    /// It ends with its session.
+    pub temporary: bool,
+    /// Prepared transactions are decoded when they are prepared.
+    pub two_phase: bool,
+    /// Its database.
+    pub database: u32,
+    /// Slots that there may be.
+    pub limit: i64,
+}
+
+impl NewSlot<'_> {
+    /// Makes it. `point` gives the position at which the stream begins, once all that were open have ended.
+    ///
+    /// # Errors
+    /// `42602`, `42710`, `53400`, `55000`, `58P01`.
+    pub fn make(&self, engine: &Engine, point: impl FnOnce() -> Result<Lsn>) -> Result<Lsn> {
+        if !logical::record::is_enabled() {
+            base::bail!(
+                OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "logical decoding requires wal_level >= logical"
+            );
+        }
+        let (name, plugin) = (self.name, self.plugin);
+        logical::slot::check_name(name)?;
+        if !PLUGINS.contains(&plugin) {
+            base::bail!(
+                UNDEFINED_FILE,
+                "could not access file \"{plugin}\": No such file or directory"
+            );
+        }
+        let slots = engine.storage.slots();
+        if slots.all().len() as i64 >= self.limit {
+            return Err(err!(CONFIGURATION_LIMIT_EXCEEDED, "all replication slots are in use")
+                .hint("Free one or increase max_replication_slots."));
+        }
+        let wal = &engine.storage.wal;
+        let mut state = SlotState {
+            plugin: plugin.to_owned(),
+            database: self.database,
+            confirmed: u64::MAX,
+            two_phase: self.two_phase,
+        };
+        let made =
+            slots.create(name, self.temporary, state.encode(), || wal.insert_position())?;
+        let found = wait_for_others(engine).and_then(|()| point()).and_then(|confirmed| {
+            state.confirmed = confirmed.0;
+            wal.flush(confirmed)?;
+            slots.advance(name, made.restart, state.encode(), true)?;
+            Ok(confirmed)
+        });
+        if found.is_err() {
+            slots.remove(name)?;
+        }
+        found
+    }
+}
+
+/// The same for the session that runs a statement.
 ///
 /// # Errors
-/// `42602`, `42710`, `53400`, `55000`, `58P01`.
+/// As [`NewSlot::make`]; `25001` when its transaction has written.
 pub fn create_slot(
     name: &str,
     plugin: &str,
     (temporary, two_phase): (bool, bool),
     cx: &mut ExecContext<'_>,
 ) -> Result<Lsn> {
-    if !logical::record::is_enabled() {
-        base::bail!(
-            OBJECT_NOT_IN_PREREQUISITE_STATE,
-            "logical decoding requires wal_level >= logical"
-        );
-    }
-    logical::slot::check_name(name)?;
     if cx.tx.top_xid().is_some() {
         base::bail!(
             ACTIVE_SQL_TRANSACTION,
             "cannot create logical replication slot in transaction that has performed writes"
         );
     }
-    if !PLUGINS.contains(&plugin) {
-        base::bail!(
-            UNDEFINED_FILE,
-            "could not access file \"{plugin}\": No such file or directory"
-        );
-    }
-    let slots = cx.engine.storage.slots();
     let limit = cx.settings.int(base::settings::setting::MAX_REPLICATION_SLOTS);
-    if slots.all().len() as i64 >= limit {
-        return Err(err!(CONFIGURATION_LIMIT_EXCEEDED, "all replication slots are in use")
-            .hint("Free one or increase max_replication_slots."));
-    }
-    let wal = &cx.engine.storage.wal;
-    let mut state = SlotState {
-        plugin: plugin.to_owned(),
-        database: cx.database.1,
-        confirmed: u64::MAX,
-        two_phase,
-    };
-    let made = slots.create(name, temporary, state.encode(), || wal.insert_position())?;
-    let ended = wait_for_others(cx);
-    let confirmed = wal.insert_position();
-    state.confirmed = confirmed.0;
-    let moved = ended
-        .and_then(|()| wal.flush(confirmed))
-        .and_then(|()| slots.advance(name, made.restart, state.encode(), true));
-    if let Err(error) = moved {
-        slots.remove(name)?;
-        return Err(error);
-    }
-    Ok(confirmed)
+    let database = cx.database.1;
+    let wanted = NewSlot { name, plugin, temporary, two_phase, database, limit };
+    let engine = cx.engine;
+    wanted.make(engine, || Ok(engine.storage.wal.insert_position()))
 }
 
 /// Waits until all transactions that have an id by now have ended.
-fn wait_for_others(cx: &ExecContext<'_>) -> Result<()> {
-    let manager = cx.tx.manager();
+fn wait_for_others(engine: &Engine) -> Result<()> {
+    let manager = &engine.txn;
     let until = manager.next_xid();
     while manager.oldest_running() < until {
         sched::check_interrupts()?;

@@ -15,6 +15,11 @@ pub fn out_response(out: &mut Vec<u8>, binary: bool, columns: usize) {
     response(out, b'H', binary, columns);
 }
 
+/// CopyBothResponse: both send.
+pub fn both_response(out: &mut Vec<u8>) {
+    response(out, b'W', false, 0);
+}
+
 fn response(out: &mut Vec<u8>, tag: u8, binary: bool, columns: usize) {
     let mut message = Message::new(out, tag);
     message.byte(u8::from(binary)).int16(columns as i16);

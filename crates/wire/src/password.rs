@@ -57,6 +57,12 @@ impl StoredPassword {
     }
 }
 
+/// A client's answer to an MD5 challenge.
+pub fn md5_answer(user: &str, password: &str, salt: [u8; 4]) -> String {
+    let kept = md5(user, password);
+    format!("md5{}", md5_hex(kept.trim_start_matches("md5").as_bytes(), &salt))
+}
+
 /// Whether a client's answer to an MD5 challenge shows that it knows the password.
 pub fn md5_answer_fits(kept: &str, salt: [u8; 4], answer: &[u8]) -> bool {
     let digits = kept.strip_prefix("md5").unwrap_or(kept);

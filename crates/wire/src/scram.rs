@@ -90,6 +90,53 @@ fn salted(password: &str, salt: &[u8], iterations: u32, pause: Pause<'_>) -> Res
     Ok(sum)
 }
 
+/// The client's side of an exchange without channel binding.
+pub struct ClientExchange {
+    password: String,
+    nonce: String,
+}
+
+impl ClientExchange {
+    /// With a random nonce of printable letters.
+    pub fn new(password: &str, nonce: &[u8]) -> ClientExchange {
+        ClientExchange { password: password.to_owned(), nonce: BASE64.encode(nonce) }
+    }
+
+    /// The first message.
+    pub fn first(&self) -> String {
+        format!("n,,n=,r={}", self.nonce)
+    }
+
+    /// The answer to the server's first message, and the signature that the server must give.
+    ///
+    /// # Errors
+    /// `08P01` for a message that is none.
+    pub fn answer(&self, message: &str, pause: Pause<'_>) -> Result<(String, String)> {
+        let part = |name: &str| {
+            message.split(',').find_map(|p| p.strip_prefix(name)).unwrap_or_default()
+        };
+        let (nonce, salt, count) = (part("r="), part("s="), part("i="));
+        let broken = || crate::violation("malformed SCRAM message".to_owned());
+        let salt = BASE64.decode(salt).map_err(|_| broken())?;
+        let count: u32 = count.parse().map_err(|_| broken())?;
+        if !nonce.starts_with(&self.nonce) || count == 0 {
+            return Err(broken());
+        }
+        let prepared = stringprep::saslprep(&self.password);
+        let password = prepared.as_deref().unwrap_or(&self.password);
+        let salted = salted(password, &salt, count, pause)?;
+        let without = format!("c=biws,r={nonce}");
+        let auth = format!("n=,r={},{message},{without}", self.nonce);
+        let client_key = hmac(&salted, b"Client Key");
+        let stored: Key = Sha256::digest(client_key).into();
+        let signature = hmac(&stored, auth.as_bytes());
+        let mut proof = client_key;
+        proof.iter_mut().zip(signature).for_each(|(p, s)| *p ^= s);
+        let server = hmac(&hmac(&salted, b"Server Key"), auth.as_bytes());
+        Ok((format!("{without},p={}", BASE64.encode(proof)), format!("v={}", BASE64.encode(server))))
+    }
+}
+
 impl Verifier {
     /// For a new password.
     ///

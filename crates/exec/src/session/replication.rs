@@ -149,7 +149,7 @@ fn changes(
         Some(Datum::Int4(count)) if *count > 0 => Some(*count as usize),
         _ => None,
     };
-    let options = options(args.get(3))?;
+    let options = options(args.get(3..).unwrap_or_default())?;
     let pid = own_pid(run)?;
     let slots = run.cx.engine.storage.slots();
     slots.acquire(&name, pid)?;
@@ -158,12 +158,12 @@ fn changes(
     out
 }
 
-/// Pairs out of an array of texts.
-fn options(given: Option<&Datum>) -> Result<Vec<(String, Option<String>)>> {
-    let items = match given {
-        Some(Datum::Array(array)) => array.items.clone(),
-        Some(Datum::Null) => base::bail!(NULL_VALUE_NOT_ALLOWED, "options array must not be null"),
-        _ => Vec::new(),
+/// Pairs out of the variadic arguments, or out of the array that stands for them.
+fn options(given: &[Datum]) -> Result<Vec<(String, Option<String>)>> {
+    let items: Vec<Datum> = match given {
+        [Datum::Array(array)] => array.items.to_vec(),
+        [Datum::Null] => base::bail!(NULL_VALUE_NOT_ALLOWED, "options array must not be null"),
+        items => items.to_vec(),
     };
     if items.len() % 2 != 0 {
         base::bail!(ARRAY_SUBSCRIPT_ERROR, "array must have even number of elements");

@@ -70,7 +70,7 @@ impl TextOutput {
         cx: &FormatContext,
         out: &mut Vec<Piece>,
     ) -> Result<()> {
-        if self.only_local && !t.info.origin.is_empty() || self.skip_empty && t.changes.is_empty() {
+        if self.only_local && !t.info.origin.is_empty() {
             return Ok(());
         }
         let xid = t.xid;
@@ -81,9 +81,20 @@ impl TextOutput {
             true => format!("{word} {xid}"),
             false => word.to_owned(),
         };
-        push(t.begin, word("BEGIN"));
+        // With skip-empty-xacts, messages alone make no transaction.
+        let mut begun = !self.skip_empty;
+        if begun {
+            push(t.begin, word("BEGIN"));
+        }
         for (lsn, change) in &t.changes {
+            if !begun && !matches!(change, Change::Message(_)) {
+                begun = true;
+                push(t.begin, word("BEGIN"));
+            }
             push(*lsn, change_text(change, cx)?);
+        }
+        if !begun {
+            return Ok(());
         }
         let mut last = word("COMMIT");
         if self.include_timestamp {

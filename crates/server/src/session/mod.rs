@@ -31,6 +31,7 @@ pub mod hooks;
 pub mod identity;
 mod known;
 mod logging;
+mod logical_sender;
 mod names;
 pub mod portal;
 mod prepare;

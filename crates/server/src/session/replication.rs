@@ -71,6 +71,12 @@ impl SessionState {
         let text = text.trim().trim_end_matches(';').trim_end();
         let end = text.find(|c: char| !c.is_ascii_alphabetic() && c != '_').unwrap_or(text.len());
         let (word, rest) = text.split_at(end);
+        if self.replication == Replication::Database
+            && self.logical_command(&word.to_ascii_uppercase(), rest)?
+        {
+            self.end_implicit()?;
+            return Ok(true);
+        }
         match word.to_ascii_uppercase().as_str() {
             "IDENTIFY_SYSTEM" => self.identify_system()?,
             "BASE_BACKUP" => {
