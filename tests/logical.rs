@@ -193,7 +193,9 @@ fn postgresql_subscribes() {
         create table f (a int primary key, b text);";
     server.psql(&["-q"], tables);
     support::psql(oracle.port, &["-q"], tables);
-    server.query("insert into t select n, 'row ' || n, now(), n / 7.0 from generate_series(1, 1000) n");
+    server.query(
+        "insert into t select n, 'row ' || n, now(), n / 7.0 from generate_series(1, 1000) n",
+    );
     server.query("insert into f select n, 'f' || n from generate_series(1, 100) n");
     server.query("create publication p for table t, f where (a > 50)");
     let subscribe = format!(
@@ -204,10 +206,7 @@ fn postgresql_subscribes() {
     support::psql(oracle.port, &["-q"], &subscribe);
     let mut client = Client::connect(oracle.port).unwrap();
     client.give_up_after(Duration::from_secs(60)).unwrap();
-    client.await_one(
-        "select count(*) from pg_subscription_rel where srsubstate <> 'r'",
-        "0",
-    );
+    client.await_one("select count(*) from pg_subscription_rel where srsubstate <> 'r'", "0");
     assert_eq!(client.one("select count(*) from t"), "1000");
     assert_eq!(client.one("select count(*) from f"), "50");
     server.query("update t set b = 'changed', a = a + 10000 where a <= 10");

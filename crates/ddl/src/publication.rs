@@ -280,13 +280,18 @@ fn schemas_of(objects: &PublicationObjects, cx: &mut ExecContext<'_>) -> Result<
                         .then_some(catalog::object::ids::INFORMATION_SCHEMA)
                 })
                 .ok_or_else(|| err!(UNDEFINED_SCHEMA, "schema \"{name}\" does not exist"))?,
-            None => cx.search_path.iter().copied().find(|id| {
-                *id != catalog::object::ids::PG_CATALOG
-                    && !base::Oid(*id).is_temporary()
-                    && view.schema(*id).is_some()
-            }).ok_or_else(
-                || err!(UNDEFINED_SCHEMA, "no schema has been selected for CURRENT_SCHEMA"),
-            )?,
+            None => cx
+                .search_path
+                .iter()
+                .copied()
+                .find(|id| {
+                    *id != catalog::object::ids::PG_CATALOG
+                        && !base::Oid(*id).is_temporary()
+                        && view.schema(*id).is_some()
+                })
+                .ok_or_else(|| {
+                    err!(UNDEFINED_SCHEMA, "no schema has been selected for CURRENT_SCHEMA")
+                })?,
         };
         if !out.contains(&id) {
             out.push(id);
@@ -304,10 +309,7 @@ struct Named<'s> {
 }
 
 /// The tables that a statement names, locked, with those that inherit from them.
-fn tables_of<'s>(
-    named: &'s [PublishedTable],
-    cx: &mut ExecContext<'_>,
-) -> Result<Vec<Named<'s>>> {
+fn tables_of<'s>(named: &'s [PublishedTable], cx: &mut ExecContext<'_>) -> Result<Vec<Named<'s>>> {
     let mut out: Vec<Named<'s>> = Vec::with_capacity(named.len());
     for of in named {
         let table = table_named(of, cx)?;
@@ -434,10 +436,7 @@ fn column_list(table: &Table, names: &[String]) -> Result<Vec<u16>> {
             );
         }
         if out.contains(&n) {
-            base::bail!(
-                DUPLICATE_OBJECT,
-                "duplicate column \"{name}\" in publication column list"
-            );
+            base::bail!(DUPLICATE_OBJECT, "duplicate column \"{name}\" in publication column list");
         }
         out.push(n);
     }
@@ -574,11 +573,8 @@ fn add_schemas(
             publication.schemas.push(PublicationSchema { oid, schema: *id });
             continue;
         };
-        return Err(err!(
-            INVALID_PARAMETER_VALUE,
-            "cannot add schema \"{name}\" to publication"
-        )
-        .detail(why));
+        return Err(err!(INVALID_PARAMETER_VALUE, "cannot add schema \"{name}\" to publication")
+            .detail(why));
     }
     Ok(())
 }

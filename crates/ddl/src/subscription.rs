@@ -144,9 +144,8 @@ impl Options {
 
     /// The defaults of CREATE, and what does not go together.
     fn check_new(&mut self) -> Result<()> {
-        let exclusive = |a: &str, b: &str| {
-            err!(SYNTAX_ERROR, "{a} and {b} are mutually exclusive options")
-        };
+        let exclusive =
+            |a: &str, b: &str| err!(SYNTAX_ERROR, "{a} and {b} are mutually exclusive options");
         if self.connect == Some(false) {
             for (given, name) in [
                 (self.enabled, "enabled = true"),
@@ -163,7 +162,9 @@ impl Options {
         if self.slot == Some(None) {
             for (given, name) in [(self.enabled, "enabled"), (self.create_slot, "create_slot")] {
                 match given {
-                    Some(true) => return Err(exclusive("slot_name = NONE", &format!("{name} = true"))),
+                    Some(true) => {
+                        return Err(exclusive("slot_name = NONE", &format!("{name} = true")));
+                    }
                     None => {
                         return Err(err!(
                             SYNTAX_ERROR,
@@ -296,9 +297,9 @@ fn create(
         ..Subscription::default()
     };
     if options.connect.unwrap_or(true) {
-        parsed.port().map_err(|why| {
-            err!(CONNECTION_FAILURE, "could not connect to the publisher: {why}")
-        })?;
+        parsed
+            .port()
+            .map_err(|why| err!(CONNECTION_FAILURE, "could not connect to the publisher: {why}"))?;
         refresh(&mut subscription, options.copy_data.unwrap_or(true), cx)?;
         if let (true, Some(slot)) = (create_slot, &slot) {
             let ask = Ask::CreateSlot { slot: slot.clone(), two_phase };
@@ -410,7 +411,9 @@ fn change_publications(
                 SYNTAX_ERROR,
                 "ALTER SUBSCRIPTION with refresh is not allowed for disabled subscriptions"
             )
-            .hint(format!("Use ALTER SUBSCRIPTION ... {words} PUBLICATION ... WITH (refresh = false).")));
+            .hint(format!(
+                "Use ALTER SUBSCRIPTION ... {words} PUBLICATION ... WITH (refresh = false)."
+            )));
         }
         cx.hooks.prevent_in_block("ALTER SUBSCRIPTION with refresh")?;
         refresh(&mut subscription, options.copy_data.unwrap_or(true), cx)?;

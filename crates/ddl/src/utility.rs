@@ -16,8 +16,7 @@ use crate::{
     alter_table, collation, comment, create_index, create_schema, create_table, create_table_as,
     database, defined, drop, event_trigger, extension, function, inherit, large_object, maintain,
     policy, publication, rename, role, rule, sequence, set_constraints, set_schema, steps,
-    subscription, trigger, truncate,
-    type_statements, view,
+    subscription, trigger, truncate, type_statements, view,
 };
 
 /// The executor's way to them.

@@ -188,8 +188,8 @@ pub fn committing(
         return;
     }
     let Some(top) = tx.top_xid() else { return };
-    let (origin, origin_lsn) = origin.map_or((String::new(), 0), |(name, at)| (name.to_owned(), at));
-    let committing =
-        Committing { top: top.0, database, time, defines, origin_lsn, origin };
+    let (origin, origin_lsn) =
+        origin.map_or((String::new(), 0), |(name, at)| (name.to_owned(), at));
+    let committing = Committing { top: top.0, database, time, defines, origin_lsn, origin };
     engine.storage.wal.append(record::COMMITTING, &committing.encode(), |_| {});
 }

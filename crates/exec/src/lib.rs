@@ -24,8 +24,8 @@
 #![forbid(unsafe_code)]
 
 pub mod calls;
-pub mod compiled;
 pub mod change_log;
+pub mod compiled;
 pub mod context;
 pub mod copy;
 pub mod covering;

@@ -119,8 +119,7 @@ impl NewSlot<'_> {
             confirmed: u64::MAX,
             two_phase: self.two_phase,
         };
-        let made =
-            slots.create(name, self.temporary, state.encode(), || wal.insert_position())?;
+        let made = slots.create(name, self.temporary, state.encode(), || wal.insert_position())?;
         let found = wait_for_others(engine).and_then(|()| point()).and_then(|confirmed| {
             state.confirmed = confirmed.0;
             wal.flush(confirmed)?;
@@ -336,14 +335,16 @@ fn pgoutput(options: &[(String, Option<String>)]) -> Result<Plugin> {
         };
         match name.as_str() {
             "proto_version" => {
-                version = Some(text.parse::<u32>().map_err(|_| {
-                    err!(INVALID_PARAMETER_VALUE, "invalid proto_version")
-                })?);
+                version = Some(
+                    text.parse::<u32>()
+                        .map_err(|_| err!(INVALID_PARAMETER_VALUE, "invalid proto_version"))?,
+                );
             }
             "publication_names" => {
-                publications = Some(names(text).ok_or_else(|| {
-                    err!(INVALID_NAME, "invalid publication_names syntax")
-                })?);
+                publications = Some(
+                    names(text)
+                        .ok_or_else(|| err!(INVALID_NAME, "invalid publication_names syntax"))?,
+                );
             }
             "binary" => binary = on()?,
             "messages" => messages = on()?,
@@ -440,7 +441,10 @@ struct StreamPublications<'p, 'c, 'a> {
 }
 
 impl<'p, 'c, 'a> StreamPublications<'p, 'c, 'a> {
-    fn open(names: &'p [String], cx: &'c mut ExecContext<'a>) -> Result<StreamPublications<'p, 'c, 'a>> {
+    fn open(
+        names: &'p [String],
+        cx: &'c mut ExecContext<'a>,
+    ) -> Result<StreamPublications<'p, 'c, 'a>> {
         let view = cx.catalog_tx.view();
         for name in names {
             if view.publication_named(name).is_none() {
@@ -463,10 +467,8 @@ impl<'p, 'c, 'a> StreamPublications<'p, 'c, 'a> {
     fn make(&mut self, stream: &StreamTable) -> Result<Option<Plan>> {
         let view = self.view.clone();
         let Some(table) = view.table(stream.shape.oid) else { return Ok(None) };
-        let of: Vec<&Publication> = view
-            .publications_of(table)
-            .filter(|p| self.names.contains(&p.name))
-            .collect();
+        let of: Vec<&Publication> =
+            view.publications_of(table).filter(|p| self.names.contains(&p.name)).collect();
         if of.is_empty() {
             return Ok(None);
         }
@@ -532,7 +534,8 @@ impl<'p, 'c, 'a> StreamPublications<'p, 'c, 'a> {
             }
             places.push(place);
             let of_change = &stream.shape.columns[place];
-            let key = if stream.shape.oid == target.oid { of_change.key } else { keys.contains(&n) };
+            let key =
+                if stream.shape.oid == target.oid { of_change.key } else { keys.contains(&n) };
             shown.push(RelationColumn {
                 name: of_change.name.clone(),
                 ty: of_change.ty,
@@ -689,9 +692,8 @@ impl Publisher for StreamPublications<'_, '_, '_> {
             let Some(plan) = self.plan(table)? else { continue };
             let view = self.view.clone();
             let Some(own) = view.table(table.shape.oid) else { continue };
-            let truncates = view
-                .publications_of(own)
-                .any(|p| p.truncate && self.names.contains(&p.name));
+            let truncates =
+                view.publications_of(own).any(|p| p.truncate && self.names.contains(&p.name));
             let partition = own.bound.is_some() && plan.relation.oid != table.shape.oid;
             let root = own.is_partitioned() && {
                 let mut of = view.publications_of(own).filter(|p| self.names.contains(&p.name));

@@ -144,14 +144,21 @@ impl Conninfo {
             Some((host, port)) => (host, port.strip_prefix(':').unwrap_or("")),
             None => place.rsplit_once(':').unwrap_or((place, "")),
         };
-        let parts =
-            [("user", user), ("password", password), ("host", host), ("port", port), ("dbname", dbname)];
+        let parts = [
+            ("user", user),
+            ("password", password),
+            ("host", host),
+            ("port", port),
+            ("dbname", dbname),
+        ];
         for (name, value) in parts.into_iter().filter(|(_, value)| !value.is_empty()) {
             out.put(name, decode(value)?)?;
         }
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let Some((name, value)) = pair.split_once('=') else {
-                return Err(format!("missing key/value separator \"=\" in URI query parameter: \"{pair}\""));
+                return Err(format!(
+                    "missing key/value separator \"=\" in URI query parameter: \"{pair}\""
+                ));
             };
             let name = if name == "ssl" && value == "true" { "sslmode" } else { name };
             if !KNOWN.contains(&name) {
@@ -178,7 +185,9 @@ impl Conninfo {
             Some(text) => match text.trim().parse::<i64>() {
                 Ok(port) if (1..=65535).contains(&port) => Ok(port as u16),
                 Ok(_) => Err(format!("invalid port number: \"{text}\"")),
-                Err(_) => Err(format!("invalid integer value \"{text}\" for connection option \"port\"")),
+                Err(_) => {
+                    Err(format!("invalid integer value \"{text}\" for connection option \"port\""))
+                }
             },
         }
     }
@@ -196,7 +205,9 @@ fn decode(text: &str) -> Result<String, String> {
         let pair = [bytes.next().unwrap_or_default(), bytes.next().unwrap_or_default()];
         let code = std::str::from_utf8(&pair).ok().and_then(|p| u8::from_str_radix(p, 16).ok());
         match code {
-            Some(0) => return Err(format!("forbidden value %00 in percent-encoded value: \"{text}\"")),
+            Some(0) => {
+                return Err(format!("forbidden value %00 in percent-encoded value: \"{text}\""));
+            }
             Some(code) => out.push(code),
             None => return Err(format!("invalid percent-encoded token: \"{text}\"")),
         }

@@ -16,8 +16,8 @@ use types::Datum;
 use types::row::{self, RowLayout};
 
 use crate::record::{
-    COMMITTING, Committing, MESSAGE, Message, OldRow, Operation, ROW, Reader, TABLE,
-    TRUNCATE, TableShape,
+    COMMITTING, Committing, MESSAGE, Message, OldRow, Operation, ROW, Reader, TABLE, TRUNCATE,
+    TableShape,
 };
 
 /// Codes of the transaction layer: a commit, and one with more.

@@ -95,7 +95,7 @@ pub use {
         spawn_task, spawn_thread, timed, unhurried, used, with_current, yield_now,
     },
     worker::{
-        Acceptor, Lines, Readiness, Source, Workers, leave, uses, wait_readable,
+        Acceptor, Lines, Readiness, Source, Workers, leave, uses, wait_readable, wait_readable_or,
         wait_while_saturated, wait_writable, will_use,
     },
 };

@@ -527,8 +527,8 @@ impl Output {
     /// When the log can't be written.
     pub fn wait_durable(&mut self) -> Result<()> {
         if let (Some(storage), true) = (&self.storage, self.needs > Lsn::ZERO) {
-            if storage.wal.flushed() < self.needs {
-                storage.wal.flush(self.needs)?;
+            if storage.wal.acknowledged() < self.needs {
+                storage.wal.await_acknowledged(self.needs)?;
             }
             self.needs = Lsn::ZERO;
         }

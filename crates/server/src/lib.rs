@@ -43,6 +43,7 @@ pub mod registry;
 pub mod resize;
 pub mod run;
 mod saved_statistics;
+pub mod senders;
 pub mod server;
 pub mod session;
 pub mod signals;

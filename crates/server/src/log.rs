@@ -96,7 +96,8 @@ pub fn error(pid: i32, error: &Error, statement: Option<&str>) {
     }
     if live_enum(setting::LOG_ERROR_VERBOSITY) == VERBOSE {
         let source = fields.source;
-        text += &format!("\n\tLOCATION:  {}, {}:{}", source.routine(), source.file(), source.line());
+        text +=
+            &format!("\n\tLOCATION:  {}, {}:{}", source.routine(), source.file(), source.line());
     }
     if let Some(statement) = statement.filter(|s| !s.is_empty()) {
         let statement = sql::passwords::without_passwords(statement);

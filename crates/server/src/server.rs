@@ -79,6 +79,8 @@ pub struct Server {
     pub exports: crate::exports::Exports,
     /// Transactions that are prepared.
     pub prepared: crate::prepared::PreparedTransactions,
+    /// Those who send the log.
+    pub senders: crate::senders::Senders,
     /// Counts of the changes and reads of each table.
     pub counters: Counters,
     /// The background vacuum.
@@ -136,6 +138,8 @@ impl Server {
         random.read_exact(&mut mock_secret).map_err(failed)?;
         let client_auth = ClientAuth::load(config.dir(), &config.values.settings)?;
         engine.txn.locks.set_log(crate::log::session);
+        let senders = crate::senders::Senders::default();
+        senders.configure(&config.values.settings, &engine.storage);
         let prepared = crate::prepared::PreparedTransactions::restored(&engine.catalog);
         Ok(Server {
             engine,
@@ -144,6 +148,7 @@ impl Server {
             channels: Channels::default(),
             exports: crate::exports::Exports::default(),
             prepared,
+            senders,
             counters: Counters::default(),
             autovacuum: Background::new("autovacuum launcher"),
             resizer: Background::new("resizer"),
@@ -192,6 +197,7 @@ impl Server {
         let mut config = self.config.lock();
         config.reload()?;
         publish(&config);
+        self.senders.configure(&config.values.settings, &self.engine.storage);
         // Rules that mean nothing let nobody in or out: the old ones stay.
         match ClientAuth::load(config.dir(), &config.values.settings) {
             Ok(client_auth) => *self.client_auth.lock() = Arc::new(client_auth),

@@ -169,7 +169,6 @@ impl SubscriptionStatement {
         }
     }
 
-
     /// Its command tag.
     pub fn tag(&self) -> &'static str {
         match self {

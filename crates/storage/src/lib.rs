@@ -24,6 +24,7 @@
 // The modules' documentation leads into the private ones: it is written for those who work here.
 #![allow(rustdoc::private_intra_doc_links)]
 
+mod adopt;
 mod backup;
 pub mod buffer;
 mod check;
@@ -33,6 +34,7 @@ mod copy;
 mod core;
 mod fatal;
 mod files;
+mod follow;
 mod held;
 mod manifest;
 mod memory;
@@ -196,6 +198,7 @@ impl Storage {
         Control::read(dir)?;
         let lock = DirLock::take(dir)?;
         lock.sign(dir)?;
+        adopt::adopt_log(dir)?;
         Storage::recover(dir, participant, options, lock, false)
     }
 

@@ -27,6 +27,7 @@
 
 mod blocks;
 pub(crate) mod cursor;
+mod followers;
 pub(crate) mod image;
 pub(crate) mod reader;
 pub(crate) mod record;
@@ -101,6 +102,7 @@ pub(crate) struct Log {
     ring: Ring,
     waiters: SpinLock<BinaryHeap<Waiter>>,
     space_waiters: SpinLock<Vec<SpaceWaiter>>,
+    pub(crate) followers: followers::Followers,
     /// Somebody wants a flush up to here and doesn't wait.
     requested: AtomicU64,
     stop: AtomicU8,
@@ -246,6 +248,7 @@ impl Log {
             ring,
             waiters: SpinLock::new(BinaryHeap::new()),
             space_waiters: SpinLock::new(Vec::new()),
+            followers: Default::default(),
             requested: AtomicU64::new(0),
             stop: AtomicU8::new(RUNNING),
             task: OnceLock::new(),

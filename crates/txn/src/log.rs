@@ -47,7 +47,7 @@ impl Log {
     #[inline]
     pub(crate) fn flushed(&self) -> Lsn {
         match self {
-            Log::Storage(storage) => storage.wal.flushed(),
+            Log::Storage(storage) => storage.wal.acknowledged(),
             #[cfg(test)]
             Log::Memory(log) => log.flushed(),
         }

@@ -112,9 +112,8 @@ impl ClientExchange {
     /// # Errors
     /// `08P01` for a message that is none.
     pub fn answer(&self, message: &str, pause: Pause<'_>) -> Result<(String, String)> {
-        let part = |name: &str| {
-            message.split(',').find_map(|p| p.strip_prefix(name)).unwrap_or_default()
-        };
+        let part =
+            |name: &str| message.split(',').find_map(|p| p.strip_prefix(name)).unwrap_or_default();
         let (nonce, salt, count) = (part("r="), part("s="), part("i="));
         let broken = || crate::violation("malformed SCRAM message".to_owned());
         let salt = BASE64.decode(salt).map_err(|_| broken())?;
@@ -133,7 +132,10 @@ impl ClientExchange {
         let mut proof = client_key;
         proof.iter_mut().zip(signature).for_each(|(p, s)| *p ^= s);
         let server = hmac(&hmac(&salted, b"Server Key"), auth.as_bytes());
-        Ok((format!("{without},p={}", BASE64.encode(proof)), format!("v={}", BASE64.encode(server))))
+        Ok((
+            format!("{without},p={}", BASE64.encode(proof)),
+            format!("v={}", BASE64.encode(server)),
+        ))
     }
 }
 

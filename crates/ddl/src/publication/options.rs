@@ -89,7 +89,10 @@ impl PublicationOptions {
                     out.via_root = Some(boolean(option)?);
                 }
                 name => {
-                    return Err(err!(SYNTAX_ERROR, "unrecognized publication parameter: \"{name}\""));
+                    return Err(err!(
+                        SYNTAX_ERROR,
+                        "unrecognized publication parameter: \"{name}\""
+                    ));
                 }
             }
         }

@@ -73,12 +73,26 @@ impl JsonOutput {
                 "include-pk" => out.include_pk = on()?,
                 "add-tables" => out.add_tables = list(),
                 "filter-tables" => out.filter_tables = list(),
-                "pretty-print" | "write-in-chunks" | "include-type-oids" | "include-not-null"
-                | "include-default" | "include-unchanged-toast" | "actions" | "add-msg-prefixes"
-                | "filter-msg-prefixes" | "filter-origins" | "numeric-data-types-as-string"
-                | "include-domain-data-type" | "include-column-positions" | "include-origin" => {}
+                "pretty-print"
+                | "write-in-chunks"
+                | "include-type-oids"
+                | "include-not-null"
+                | "include-default"
+                | "include-unchanged-toast"
+                | "actions"
+                | "add-msg-prefixes"
+                | "filter-msg-prefixes"
+                | "filter-origins"
+                | "numeric-data-types-as-string"
+                | "include-domain-data-type"
+                | "include-column-positions"
+                | "include-origin" => {}
                 _ => {
-                    return Err(err!(INVALID_PARAMETER_VALUE, "option \"{name}\" = \"{}\" is unknown", value.as_deref().unwrap_or("(null)")));
+                    return Err(err!(
+                        INVALID_PARAMETER_VALUE,
+                        "option \"{name}\" = \"{}\" is unknown",
+                        value.as_deref().unwrap_or("(null)")
+                    ));
                 }
             }
         }
@@ -110,8 +124,7 @@ impl JsonOutput {
             changes.extend(self.change(change, cx)?.into_iter().map(|value| (*lsn, value)));
         }
         let time = || -> Result<Value> {
-            let text =
-                types::io::to_text(oids::TIMESTAMPTZ, &Datum::Timestamptz(t.info.time), cx)?;
+            let text = types::io::to_text(oids::TIMESTAMPTZ, &Datum::Timestamptz(t.info.time), cx)?;
             Ok(Value::String(text.to_string()))
         };
         let mut head = Map::new();
@@ -209,8 +222,7 @@ impl JsonOutput {
             Operation::Delete => ("delete", "D"),
         };
         // An update of a row that can't be identified says nothing of use.
-        let keys: Vec<usize> =
-            table.shape.live().filter(|(_, c)| c.key).map(|(n, _)| n).collect();
+        let keys: Vec<usize> = table.shape.live().filter(|(_, c)| c.key).map(|(n, _)| n).collect();
         let full = matches!(old, OldRow::Full(_));
         if *operation != Operation::Insert && keys.is_empty() && !full {
             return Ok(Vec::new());
@@ -312,15 +324,8 @@ fn value(table: &StreamTable, row: &[Datum], n: usize, cx: &FormatContext) -> Re
         return Ok(Value::Null);
     }
     let text = types::io::to_text(ty, datum, cx)?;
-    let number = [
-        oids::INT2,
-        oids::INT4,
-        oids::INT8,
-        oids::OID,
-        oids::FLOAT4,
-        oids::FLOAT8,
-        oids::NUMERIC,
-    ];
+    let number =
+        [oids::INT2, oids::INT4, oids::INT8, oids::OID, oids::FLOAT4, oids::FLOAT8, oids::NUMERIC];
     Ok(match ty {
         oids::BOOL => json!(&*text == "t"),
         oids::BYTEA => json!(text.trim_start_matches("\\x")),

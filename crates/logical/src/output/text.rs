@@ -98,11 +98,7 @@ impl TextOutput {
         }
         let mut last = word("COMMIT");
         if self.include_timestamp {
-            let time = types::io::to_text(
-                oids::TIMESTAMPTZ,
-                &Datum::Timestamptz(t.info.time),
-                cx,
-            )?;
+            let time = types::io::to_text(oids::TIMESTAMPTZ, &Datum::Timestamptz(t.info.time), cx)?;
             last.push_str(&format!(" (at {time})"));
         }
         push(t.end, last);

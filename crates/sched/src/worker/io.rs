@@ -2,6 +2,7 @@
 
 use std::os::fd::RawFd;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use base::{Error, Result, WaitEvent};
 
@@ -22,6 +23,35 @@ pub fn wait_readable(fd: RawFd, event: WaitEvent) -> Result<()> {
         Some(conn) => wait_flag(conn, READABLE | HANGUP, READABLE, WANT_READ, event),
         None => local().current().poll_fd(fd, libc::POLLIN | libc::POLLRDHUP, event),
     }
+}
+
+/// As [`wait_readable`], and returns when `done` says so after a wake-up, and at the deadline.
+///
+/// # Errors
+/// A pending interrupt's error.
+pub fn wait_readable_or(
+    fd: RawFd,
+    event: WaitEvent,
+    deadline: Option<Instant>,
+    done: &dyn Fn() -> bool,
+) -> Result<()> {
+    let Some(conn) = running()? else {
+        return local().current().poll_fd(fd, libc::POLLIN | libc::POLLRDHUP, event);
+    };
+    conn.flags.fetch_or(WANT_READ, Ordering::SeqCst);
+    let result = loop {
+        let flags = conn.flags.fetch_and(!READABLE, Ordering::SeqCst);
+        let due = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if flags & (READABLE | HANGUP) != 0 || due || done() {
+            break Ok(());
+        }
+        if let Err(error) = check_interrupts() {
+            break Err(error);
+        }
+        park(event, deadline);
+    };
+    conn.flags.fetch_and(!WANT_READ, Ordering::SeqCst);
+    result
 }
 
 /// Parks the running source until its socket takes more output. Inside [`super::Source::run`]

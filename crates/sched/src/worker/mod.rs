@@ -41,7 +41,7 @@ use std::os::fd::RawFd;
 use crate::task::TaskRef;
 
 pub use ahead::{Lines, uses, will_use};
-pub use io::{wait_readable, wait_writable};
+pub use io::{wait_readable, wait_readable_or, wait_writable};
 pub use listen::Acceptor;
 pub use outbox::leave;
 pub use pool::Workers;

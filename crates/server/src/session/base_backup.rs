@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The order in the archive is the order in which it must be read: small files of the checkpoint, the relation files,
-//! the log (when asked for), and the control file last. Without the log the archive is of no use yet: there is no
-//! archive of the log from which it could come, so it is asked for always.
+//! the log (when asked for), and the control file last. Without it the log comes by a stream beside the archive, or from
+//! an archive of its own; a start finds it in `pg_wal`.
 //!
 //! Sources: PostgreSQL's manual, "Streaming Replication Protocol" and "Backup Manifest Format"; POSIX, "ustar".
 
@@ -42,6 +42,8 @@ pub(super) struct Options {
     /// Where it goes, if not to the client.
     pub target: Option<String>,
     pub compressed: bool,
+    /// The log comes with it.
+    pub log: bool,
 }
 
 impl Options {
@@ -80,7 +82,8 @@ impl Options {
                 "COMPRESSION" => options.compressed = words.value()? != "none",
                 "CHECKPOINT" => drop(words.value()?),
                 "FAST" | "NOWAIT" => {}
-                "WAL" | "WAIT" | "TABLESPACE_MAP" | "VERIFY_CHECKSUMS" | "NOVERIFY_CHECKSUMS" => {
+                "WAL" => options.log = words.flag(),
+                "WAIT" | "TABLESPACE_MAP" | "VERIFY_CHECKSUMS" | "NOVERIFY_CHECKSUMS" => {
                     words.flag();
                 }
                 _ => return Err(err!(SYNTAX_ERROR, "unrecognized base backup option: \"{word}\"")),
@@ -253,7 +256,8 @@ impl Sending<'_> {
             self.options.label.replace(['\n', '\r'], " ")
         );
         self.whole("backup_label.old", label.as_bytes())?;
-        for folder in ["base/", "commitlog/", "wal/", "lost/"] {
+        // PostgreSQL's programs look for the last two.
+        for folder in ["base/", "commitlog/", "wal/", "lost/", "pg_wal/", "pg_tblspc/"] {
             self.bytes(&header(folder, 0, b'5'))?;
         }
         for (name, bytes) in &backup.fixed {
@@ -263,7 +267,7 @@ impl Sending<'_> {
             self.file(file)?;
         }
         let end = sched::blocking(WaitEvent::IOWALSync, || backup.finish())?;
-        for (file, used) in &end.log {
+        for (file, used) in end.log.iter().filter(|_| self.options.log) {
             self.segment(file, *used, end.segment_size)?;
         }
         self.whole(&end.control.0, &end.control.1)?;

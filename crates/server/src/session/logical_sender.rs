@@ -192,9 +192,9 @@ impl SessionState {
             options.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone().unwrap_or_default())
         };
         let snapshot = value("snapshot").unwrap_or_else(|| "export".to_owned());
-        let two_phase = options.iter().any(|(n, v)| {
-            n == "two_phase" && !matches!(v.as_deref(), Some("false" | "off" | "0"))
-        });
+        let two_phase = options
+            .iter()
+            .any(|(n, v)| n == "two_phase" && !matches!(v.as_deref(), Some("false" | "off" | "0")));
         let used = snapshot == "use";
         if used && self.transaction.block != Block::Explicit {
             return Err(err!(
@@ -238,8 +238,7 @@ impl SessionState {
             ("snapshot_name", oids::TEXT),
             ("output_plugin", oids::TEXT),
         ];
-        let row =
-            vec![Some(slot.to_owned()), Some(at.to_string()), None, Some(plugin.to_owned())];
+        let row = vec![Some(slot.to_owned()), Some(at.to_string()), None, Some(plugin.to_owned())];
         self.answer_table(&columns, &[row]);
         wire::response::complete(&mut self.out.get_mut().buffer, "CREATE_REPLICATION_SLOT");
         Ok(())
@@ -346,11 +345,7 @@ impl SessionState {
     }
 
     /// Reads what the client says; true: it ends the stream. `reply`: it wants to hear how far the log has come.
-    fn read_answers(
-        &mut self,
-        stream: &mut LogicalStream,
-        reply: &mut bool,
-    ) -> Result<bool> {
+    fn read_answers(&mut self, stream: &mut LogicalStream, reply: &mut bool) -> Result<bool> {
         let server = self.server.clone();
         let engine = &server.engine;
         let socket = self.socket.clone();
@@ -385,8 +380,11 @@ impl SessionState {
                     }
                     Frontend::Flush | Frontend::Sync => {}
                     Frontend::Terminate => {
-                        return Err(err!(CONNECTION_FAILURE, "the client has ended the connection")
-                            .fatal());
+                        return Err(err!(
+                            CONNECTION_FAILURE,
+                            "the client has ended the connection"
+                        )
+                        .fatal());
                     }
                     _ => return Err(Error::internal("unexpected message in a stream").fatal()),
                 }
@@ -394,8 +392,9 @@ impl SessionState {
             }
             match input.fill(&socket)? {
                 Fill::End => {
-                    return Err(err!(CONNECTION_FAILURE, "unexpected EOF on standby connection")
-                        .fatal());
+                    return Err(
+                        err!(CONNECTION_FAILURE, "unexpected EOF on standby connection").fatal()
+                    );
                 }
                 Fill::Empty => return Ok(false),
                 Fill::More | Fill::Drained => {}

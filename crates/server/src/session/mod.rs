@@ -33,6 +33,7 @@ mod known;
 mod logging;
 mod logical_sender;
 mod names;
+mod physical;
 pub mod portal;
 mod prepare;
 mod replication;
@@ -41,6 +42,7 @@ pub mod settings;
 mod simple;
 mod startup;
 pub mod statement_run;
+mod stream;
 mod transaction;
 
 use std::cell::RefCell;

@@ -1,4 +1,4 @@
-//! Commands of replication connections: those that base backups need (`replication=true` or `database` in the start-up
+//! Commands of replication connections (`replication=true` or `database` in the start-up
 //! packet; manual, "Streaming Replication Protocol").
 //!
 //! | command | answer |
@@ -6,9 +6,10 @@
 //! | `IDENTIFY_SYSTEM` | the directory's identity, timeline 1, how far the log is durable, the database |
 //! | `SHOW name` | a setting; `data_directory_mode` and `wal_segment_size` as pg_basebackup reads them |
 //! | `BASE_BACKUP (…)` | the directory as a tar stream with its manifest |
+//! | `START_REPLICATION` | the log: [`super::stream`], [`super::physical`] |
+//! | `CREATE_`, `DROP_`, `READ_REPLICATION_SLOT` | [`super::physical`] |
 //!
-//! A connection with `replication=database` takes SQL besides. Standbys and slots are not here: their commands answer
-//! `0A000`.
+//! A connection with `replication=database` takes SQL besides.
 
 use base::settings::setting;
 use base::{Error, Oid, Result, err};
@@ -53,18 +54,15 @@ impl Replication {
 pub(super) type Column = (&'static str, Oid);
 
 /// Commands whose words are known, but that are not here.
-const ABSENT: [&str; 6] = [
-    "START_REPLICATION",
-    "CREATE_REPLICATION_SLOT",
-    "DROP_REPLICATION_SLOT",
-    "READ_REPLICATION_SLOT",
-    "TIMELINE_HISTORY",
-    "UPLOAD_MANIFEST",
-];
+const ABSENT: [&str; 2] = ["TIMELINE_HISTORY", "UPLOAD_MANIFEST"];
+
+fn absent(what: &str) -> Error {
+    Error::unsupported(what)
+}
 
 impl SessionState {
     /// Runs the string if it is a command of a replication connection; says whether it was.
-    pub(super) fn replication_command(&mut self, text: &str) -> Result<bool> {
+    pub(super) fn replication_command(&mut self, text: &str, after: &[u8]) -> Result<bool> {
         if self.replication == Replication::No {
             return Ok(false);
         }
@@ -87,16 +85,25 @@ impl SessionState {
             "SHOW" if self.replication == Replication::Physical => {
                 self.show_setting(rest.trim())?
             }
-            other if ABSENT.contains(&other) => {
-                return Err(Error::unsupported(other).hint(
-                    "The log is not streamed. For a base backup use pg_basebackup -X fetch.",
-                ));
+            "START_REPLICATION" => {
+                self.start_physical(rest, after)?.ok_or_else(|| absent("a change stream"))?;
             }
+            "CREATE_REPLICATION_SLOT" => {
+                self.create_physical_slot(rest)?.ok_or_else(|| absent("a change stream's slot"))?;
+            }
+            "DROP_REPLICATION_SLOT" => self.drop_slot(rest)?,
+            "READ_REPLICATION_SLOT" => self.read_slot(rest)?,
+            other if ABSENT.contains(&other) => return Err(Error::unsupported(other)),
             _ if self.replication == Replication::Database => return Ok(false),
             _ => return Err(err!(SYNTAX_ERROR, "syntax error at or near \"{word}\"")),
         }
         self.end_implicit()?;
         Ok(true)
+    }
+
+    /// The end of a command.
+    pub(super) fn complete_command(&mut self, tag: &str) {
+        wire::response::complete(&mut self.out.get_mut().buffer, tag);
     }
 
     fn identify_system(&mut self) -> Result<()> {

@@ -30,7 +30,7 @@ impl SessionState {
             self.ensure_transaction();
         }
         self.statements.remove("");
-        if self.replication_command(text)? {
+        if self.replication_command(text, rest)? {
             return Ok(());
         }
         if is_single(text) && self.transaction.block != Block::Failed {

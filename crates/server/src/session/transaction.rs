@@ -158,7 +158,7 @@ impl SessionState {
         }
     }
 
-    /// What a statement that commits by itself can't do here; None: it can.
+    /// The reason why a statement that commits by itself can't run here; None: it can.
     pub(super) fn inside(&self) -> Option<&'static str> {
         match self.transaction.block {
             Block::None => None,

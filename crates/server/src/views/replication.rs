@@ -1,11 +1,14 @@
-//! `pg_replication_slots`.
+//! `pg_replication_slots`, and `pg_stat_replication`: those who follow the log.
 
 use base::settings::{live_int, setting};
+use catalog::object::ids::PG_CATALOG;
+use catalog::system::row::row;
 use logical::slot::SlotState;
 use storage::SlotRecord;
 use types::Datum;
 
 use super::text::text;
+use super::time;
 use crate::server::Server;
 
 /// All slots of the server.
@@ -44,4 +47,42 @@ pub(super) fn slots(server: &Server) -> Vec<Vec<Datum>> {
         ]
     };
     storage.slots().all().into_iter().map(one).collect()
+}
+
+/// All senders.
+pub(super) fn senders(server: &Server) -> Vec<Vec<Datum>> {
+    let mut rows = Vec::new();
+    for (pid, sender, priority, word) in server.senders.all() {
+        let Some(entry) = server.sessions.get(pid) else { continue };
+        let activity = entry.activity();
+        let mut one = row(PG_CATALOG, "pg_stat_replication")
+            .set("pid", pid)
+            .set("usesysid", Datum::Oid(activity.user_oid))
+            .set("usename", &*activity.user)
+            .set("application_name", sender.application.as_str())
+            .set("backend_start", time(activity.session_start))
+            .set("state", sender.state)
+            .set("sent_lsn", Datum::Int8(sender.sent.0 as i64))
+            .set("sync_priority", priority as i32)
+            .set("sync_state", word);
+        if let Some((ip, port)) = entry.peer.client {
+            one = one.set("client_addr", super::inet(ip)).set("client_port", i32::from(port));
+        } else {
+            one = one.set("client_port", -1);
+        }
+        if let Some(replied) = sender.replied {
+            one = one.set("reply_time", time(replied));
+        }
+        for (name, lsn) in [
+            ("write_lsn", sender.written),
+            ("flush_lsn", sender.flushed),
+            ("replay_lsn", sender.applied),
+        ] {
+            if lsn.0 > 0 {
+                one = one.set(name, Datum::Int8(lsn.0 as i64));
+            }
+        }
+        rows.push(one.done());
+    }
+    rows
 }

@@ -4,7 +4,8 @@ use base::settings::show;
 use types::Datum;
 
 use super::{
-    activity, blocking, buffers, database, extension, functions, locks, lwlock, memory, past, prepared, progress, replication, snapshots, statements, storage, tables, waits, zones,
+    activity, blocking, buffers, database, extension, functions, locks, lwlock, memory, past,
+    prepared, progress, replication, snapshots, statements, storage, tables, waits, zones,
 };
 use crate::server::Server;
 use crate::views::text::text;
@@ -59,6 +60,7 @@ pub fn rows(server: &Server, database: u32, view: &str) -> Vec<Vec<Datum>> {
         "pg_stat_ssl" => activity::ssl(server),
         "pg_stat_gssapi" => activity::gssapi(server),
         "pg_stat_slru" | "pg_stat_get_slru()" => storage::slru(server),
+        "pg_stat_replication" | "pg_stat_get_wal_senders()" => replication::senders(server),
         "pg_stat_database" => database::databases(server),
         "pg_stat_database_conflicts" => database::conflicts(server),
         "pg_stat_bgwriter" => storage::bgwriter(server),

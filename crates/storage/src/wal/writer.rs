@@ -283,6 +283,7 @@ impl Writer {
         self.log.flushed.store(self.flushed, Ordering::Release);
         self.pop_covered();
         self.covered.drain(..).for_each(|t| t.unpark());
+        self.log.followers.wake();
         sched::observe::drain_waits();
     }
 

@@ -1,0 +1,267 @@
+//! Physical replication: the log's bytes as they are, and the slots that keep them.
+
+use std::sync::Arc;
+
+use base::settings::setting;
+use base::{Lsn, Result, err};
+use storage::Storage;
+use types::oids;
+
+use super::SessionState;
+use super::stream::{Piece, Source, Status};
+use crate::senders::{Sender, Senders};
+
+/// Bytes of the log in one message.
+const PIECE_BYTES: usize = 128 << 10;
+/// The state of a slot that is no change stream's.
+const PHYSICAL: &[u8] = br#"{"plugin":"","database":0,"confirmed":0,"two_phase":false}"#;
+
+/// The bytes of the log from a position on.
+struct Bytes {
+    storage: Arc<Storage>,
+    slot: Option<String>,
+    at: Lsn,
+}
+
+impl Source for Bytes {
+    fn next(&mut self) -> Result<Option<Piece>> {
+        let mut bytes = vec![0; PIECE_BYTES];
+        let count = self.storage.read_log(self.at, &mut bytes)?;
+        if count == 0 {
+            return Ok(None);
+        }
+        bytes.truncate(count);
+        let start = self.at;
+        self.at = Lsn(start.0 + count as u64);
+        Ok(Some(Piece { start, end: self.at, bytes }))
+    }
+
+    fn position(&self) -> Lsn {
+        self.at
+    }
+
+    fn confirmed(&mut self, status: &Status) -> Result<()> {
+        let Some(slot) = &self.slot else { return Ok(()) };
+        let slots = self.storage.slots();
+        let moved = |known: storage::SlotRecord| known.restart < status.flushed;
+        if status.flushed > Lsn::ZERO && slots.get(slot).is_some_and(moved) {
+            // After a crash an older position keeps a little more of the log.
+            slots.advance(slot, status.flushed, PHYSICAL.to_vec(), false)?;
+        }
+        Ok(())
+    }
+
+    fn tag(&self) -> &'static str {
+        "START_STREAMING"
+    }
+}
+
+/// `42601`.
+fn syntax(near: &str) -> base::Error {
+    err!(SYNTAX_ERROR, "syntax error at or near \"{near}\"")
+}
+
+/// `X/X`.
+fn position_of(word: &str) -> Result<Lsn> {
+    let parsed = word.split_once('/').and_then(|(high, low)| {
+        let part = |text| u64::from(u32::from_str_radix(text, 16).unwrap_or(u32::MAX));
+        (!high.is_empty() && !low.is_empty()).then(|| part(high) << 32 | part(low))
+    });
+    parsed.map(Lsn).ok_or_else(|| syntax(word))
+}
+
+/// A slot's name as a command has it: an identifier, in quotes or not.
+fn slot_name(word: &str) -> Result<String> {
+    let name = word.trim_matches('"').to_owned();
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    if name.is_empty() {
+        base::bail!(INVALID_NAME, "replication slot name \"{name}\" is too short");
+    }
+    if name.len() > 63 {
+        base::bail!(NAME_TOO_LONG, "replication slot name \"{name}\" is too long");
+    }
+    if !name.chars().all(fits) {
+        let hint = "Replication slot names may only contain lower case letters, numbers, and the underscore character.";
+        let text = format!("replication slot name \"{name}\" contains invalid character");
+        return Err(err!(INVALID_NAME, "{text}").hint(hint));
+    }
+    Ok(name)
+}
+
+fn missing(name: &str) -> base::Error {
+    err!(UNDEFINED_OBJECT, "replication slot \"{name}\" does not exist")
+}
+
+impl SessionState {
+    /// `START_REPLICATION [SLOT name] [PHYSICAL] position [TIMELINE n]`; None: it asks for a change stream.
+    pub(super) fn start_physical(&mut self, text: &str, rest: &[u8]) -> Result<Option<()>> {
+        let mut words = text.split_whitespace().peekable();
+        let is = |word: Option<&&str>, wanted: &str| {
+            word.is_some_and(|word| word.eq_ignore_ascii_case(wanted))
+        };
+        let mut slot = None;
+        if is(words.peek(), "SLOT") {
+            words.next();
+            slot = Some(slot_name(words.next().ok_or_else(|| syntax("SLOT"))?)?);
+        }
+        if is(words.peek(), "LOGICAL") {
+            return Ok(None);
+        }
+        if is(words.peek(), "PHYSICAL") {
+            words.next();
+        }
+        let at = position_of(words.next().ok_or_else(|| syntax(text))?)?;
+        if is(words.peek(), "TIMELINE") {
+            words.next();
+            let timeline = words.next().ok_or_else(|| syntax("TIMELINE"))?;
+            if timeline != "1" {
+                base::bail!(
+                    INVALID_PARAMETER_VALUE,
+                    "requested timeline {timeline} is not in this server's history"
+                );
+            }
+        }
+        if let Some(word) = words.next() {
+            return Err(syntax(word));
+        }
+        let storage = self.server.engine.storage.clone();
+        let flushed = storage.wal.flushed();
+        if at > flushed {
+            return Err(err!(
+                OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "requested starting point {at} is ahead of the WAL flush position of this server {flushed}"
+            ));
+        }
+        if let Some(name) = &slot {
+            let known = storage.slots().get(name).ok_or_else(|| missing(name))?;
+            if known.state != PHYSICAL {
+                base::bail!(
+                    OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    "cannot use a logical replication slot for physical replication"
+                );
+            }
+            if known.lost {
+                return Err(err!(
+                    OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    "cannot read from replication slot \"{name}\""
+                )
+                .detail(
+                    "This slot has been invalidated because it exceeded the maximum reserved size.",
+                ));
+            }
+        }
+        // Said before the stream begins, in place of at its first bytes.
+        storage.read_log(at, &mut [0; 1])?;
+        let application = self.settings.show("application_name")?;
+        let sender = Sender { application, state: "catchup", sent: at, ..Sender::default() };
+        let pid = self.entry.pid;
+        if let Some(name) = &slot {
+            storage.slots().acquire(name, pid)?;
+        }
+        let registered = Senders::register(&self.server, pid, sender);
+        let mut source = Bytes { storage: storage.clone(), slot: slot.clone(), at };
+        let streamed = self.stream(rest, &registered, &mut source);
+        if let Some(name) = &slot {
+            storage.slots().release(name, pid);
+        }
+        streamed.map(Some)
+    }
+
+    /// `CREATE_REPLICATION_SLOT name [TEMPORARY] PHYSICAL …`; None: it asks for a change stream's.
+    pub(super) fn create_physical_slot(&mut self, text: &str) -> Result<Option<()>> {
+        let text = text.replace(['(', ')', ','], " ");
+        let mut words = text.split_whitespace();
+        let name = slot_name(words.next().ok_or_else(|| syntax("CREATE_REPLICATION_SLOT"))?)?;
+        let (mut temporary, mut reserve, mut physical) = (false, false, false);
+        for word in words {
+            match word.to_ascii_uppercase().as_str() {
+                "TEMPORARY" => temporary = true,
+                "PHYSICAL" => physical = true,
+                "RESERVE_WAL" => reserve = true,
+                "TRUE" | "ON" | "1" if reserve => {}
+                "FALSE" | "OFF" | "0" if reserve => reserve = false,
+                "LOGICAL" => return Ok(None),
+                _ => return Err(syntax(word)),
+            }
+        }
+        if !physical {
+            return Err(syntax(&text));
+        }
+        self.make_physical_slot(&name, temporary)?;
+        let columns = [
+            ("slot_name", oids::TEXT),
+            ("consistent_point", oids::TEXT),
+            ("snapshot_name", oids::TEXT),
+            ("output_plugin", oids::TEXT),
+        ];
+        let row = vec![Some(name), Some("0/0".to_owned()), None, None];
+        self.answer_table(&columns, &[row]);
+        self.complete_command("CREATE_REPLICATION_SLOT");
+        Ok(Some(()))
+    }
+
+    /// Makes a slot that keeps the log from the last checkpoint on.
+    fn make_physical_slot(&mut self, name: &str, temporary: bool) -> Result<Lsn> {
+        let storage = self.server.engine.storage.clone();
+        let most = self.settings.get().int(setting::MAX_REPLICATION_SLOTS) as usize;
+        if storage.slots().all().len() >= most {
+            return Err(err!(CONFIGURATION_LIMIT_EXCEEDED, "all replication slots are in use")
+                .hint("Free one or increase max_replication_slots."));
+        }
+        let position = || storage.redo_position();
+        let slot = storage.slots().create(name, temporary, PHYSICAL.to_vec(), position)?;
+        if temporary {
+            storage.slots().acquire(name, self.entry.pid)?;
+        }
+        Ok(slot.restart)
+    }
+
+    /// `DROP_REPLICATION_SLOT name [WAIT]`.
+    pub(super) fn drop_slot(&mut self, text: &str) -> Result<()> {
+        let mut words = text.split_whitespace();
+        let name = slot_name(words.next().ok_or_else(|| syntax("DROP_REPLICATION_SLOT"))?)?;
+        let slots = self.server.engine.storage.slots();
+        slots.acquire(&name, self.entry.pid)?;
+        slots.remove(&name)?;
+        self.complete_command("DROP_REPLICATION_SLOT");
+        Ok(())
+    }
+
+    /// `READ_REPLICATION_SLOT name`.
+    pub(super) fn read_slot(&mut self, text: &str) -> Result<()> {
+        let name = slot_name(text.trim())?;
+        let slot = self.server.engine.storage.slots().get(&name);
+        if slot.as_ref().is_some_and(|slot| slot.state != PHYSICAL) {
+            base::bail!(
+                OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "cannot use READ_REPLICATION_SLOT with a logical replication slot"
+            );
+        }
+        let row = match slot {
+            Some(slot) => vec![
+                Some("physical".to_owned()),
+                Some(slot.restart.to_string()),
+                Some("1".to_owned()),
+            ],
+            None => vec![None, None, None],
+        };
+        let columns =
+            [("slot_type", oids::TEXT), ("restart_lsn", oids::TEXT), ("restart_tli", oids::INT8)];
+        self.answer_table(&columns, &[row]);
+        self.complete_command("READ_REPLICATION_SLOT");
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_and_names_are_read() {
+        assert_eq!(position_of("1/2C").unwrap(), Lsn(0x1_0000_002C));
+        assert!(position_of("12").is_err());
+        assert_eq!(slot_name("\"pg_basebackup_12\"").unwrap(), "pg_basebackup_12");
+        assert!(slot_name("Big").is_err() && slot_name("").is_err());
+    }
+}
