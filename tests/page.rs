@@ -97,13 +97,15 @@ fn the_page_shows_what_happens() {
     let mut harmful = Client::connect(server.port).unwrap();
     harmful.query(&format!("BEGIN; {HARMFUL}")).unwrap();
     while server.query("SELECT max(depth) FROM pg_stat_blocking WHERE object LIKE '%shelf%' OR wait_event = 'transactionid' AND waiting_query LIKE '%shelf%'") == "" {}
+    // Their cause is at the head of the page.
+    while server.query("SELECT count(*) > 0 FROM pg_why() WHERE finding = 'lock_queue'") != "t" {}
     // Some seconds of history for the chart.
     while seconds_kept(port) < 3 {}
 
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let (dom, complaints) = browse(dir.path(), port, "1280,1700", &["--dump-dom"]);
     check(&dom, &complaints);
-    for part in ["UPDATE shelf SET n = ", "transactionid", "&lt;img src=x", "Buffer pool", "<path"]
+    for part in ["UPDATE shelf SET n = ", "transactionid", "&lt;img src=x", "Buffer pool", "<path", "stand behind pid"]
     {
         assert!(dom.contains(part), "no {part} in {dom}");
     }

@@ -81,12 +81,17 @@ impl Client {
 
     /// As [`Client::query`]; `data` gives what COPY FROM STDIN is to read, knowing whether in binary.
     pub fn query_with(&mut self, sql: &str, data: impl Fn(bool) -> Vec<u8>) -> io::Result<Answer> {
+        self.send(sql)?;
+        self.read_answer(data)
+    }
+
+    /// Sends a query string and reads nothing.
+    pub fn send(&mut self, sql: &str) -> io::Result<()> {
         let mut message = vec![b'Q'];
         message.extend_from_slice(&((sql.len() + 5) as u32).to_be_bytes());
         message.extend_from_slice(sql.as_bytes());
         message.push(0);
-        self.stream.write_all(&message)?;
-        self.read_answer(data)
+        self.stream.write_all(&message)
     }
 
     /// Sends query strings at once and reads the answer of each.

@@ -23,6 +23,7 @@
 //! * EXPLAIN shows tables by name, not by alias, and no buffers.
 #![forbid(unsafe_code)]
 
+mod auto_explain;
 pub mod calls;
 pub mod change_log;
 pub mod compiled;

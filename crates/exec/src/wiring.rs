@@ -7,7 +7,7 @@ use crate::{execute, explain, routine, session};
 /// For the engine.
 pub static CALLS: Calls = Calls {
     build,
-    run: execute::run,
+    run: execute::run_nested,
     session_function: session::call,
     session_value: session::value,
     cast_through_text: session::cast_through_text,

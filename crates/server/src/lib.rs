@@ -16,6 +16,8 @@
 //! * [`config`] reads the settings' files, [`control`] is what the command line does to a data
 //!   directory from outside, [`run`] is the life of the process, [`supervisor`] that of the small
 //!   one above it, which starts it again after a crash.
+//! * [`wait_sampler`] wakes up once a second; [`history`] keeps what has passed, [`why`] says in words where time
+//!   was lost, [`profiler`] has the timeline, who blocked whom, and stacks.
 // The profiler alone has reasons, and says them.
 #![deny(unsafe_code)]
 

@@ -68,6 +68,32 @@ pub(crate) fn measured(
     print::lines(&tree, &options, false)
 }
 
+/// The plan of a statement that ran with this state and took so long, as EXPLAIN with these options prints it.
+pub(crate) fn of_run(
+    prepared: &Prepared,
+    state: &ExecState,
+    options: &ExplainOptions,
+    cx: &mut ExecContext<'_>,
+) -> Vec<String> {
+    let Some((plan, prepared)) = inner(prepared) else { return Vec::new() };
+    let verbose = options.verbose.then(|| verbose::Verbose::new(cx.catalog_tx.view()));
+    let tree = node::Describe::new(prepared, state.measure.as_deref(), cx.format)
+        .verbose(verbose)
+        .root(plan);
+    let whole = Whole {
+        planning: Duration::ZERO,
+        execution: None,
+        settings: if options.settings { changed_settings(cx.settings) } else { Vec::new() },
+        io_times: cx.settings.bool(setting::TRACK_IO_TIMING),
+    };
+    match options.format {
+        ExplainFormat::Text => print::text(&tree, options, &whole),
+        ExplainFormat::Json => vec![document::json(&print::fields(&tree, options, &whole))],
+        ExplainFormat::Yaml => vec![document::yaml(&print::fields(&tree, options, &whole))],
+        ExplainFormat::Xml => vec![document::xml(&print::fields(&tree, options, &whole))],
+    }
+}
+
 /// The plan inside a statement.
 fn inner(prepared: &Prepared) -> Option<(&Plan, &Prepared)> {
     match &prepared.statement {

@@ -22,7 +22,7 @@ use super::running::Running;
 use super::slice::{Block, Count, Event, SessionNote, Slice, StatementSum, TableNote, WaitSum};
 use crate::counters::Relid;
 use crate::profiler::blocking::Edge;
-use crate::registry::SessionActivity;
+use crate::registry::{Entry, SessionActivity};
 use crate::server::Server;
 use crate::statements::StatementKey;
 use crate::views::Names;
@@ -397,9 +397,14 @@ fn end_of_chain<'e>(first: &'e Edge, of_waiter: &HashMap<u64, &'e Edge>) -> (&'e
     (last, depth)
 }
 
+/// The session with this number, a client's or a background thread's.
+fn session(server: &Server, pid: i32) -> Option<Arc<Entry>> {
+    server.sessions.get(pid).or_else(|| server.sessions.session_of(pid))
+}
+
 /// The statement that a session runs, or ran last.
 fn query(server: &Server, task: &TaskRef) -> Arc<str> {
-    match server.sessions.session_of(task.pid()) {
+    match session(server, task.pid()) {
         Some(entry) => entry.activity().query.text().into(),
         None => Arc::default(),
     }
@@ -407,7 +412,7 @@ fn query(server: &Server, task: &TaskRef) -> Arc<str> {
 
 fn new_block(server: &Server, root: &TaskRef, last: &Edge, object: Arc<str>) -> Block {
     let now = crate::server::now();
-    let entry = server.sessions.session_of(root.pid());
+    let entry = session(server, root.pid());
     let mut transaction_us = 0;
     let (state, query, statement, since) = match &entry {
         Some(entry) => {

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::view::{self, time_ms};
 use crate::profiler::timeline;
 use crate::server::Server;
+use crate::why;
 
 /// Sessions that are listed; all are counted.
 const SESSIONS_MAX: usize = 200;
@@ -32,6 +33,7 @@ pub fn now(server: &Server) -> Value {
         "max_connections": live_int(setting::MAX_CONNECTIONS),
         "sessions": { "all": all, "states": counts, "rows": sessions },
         "waits": waits_since_start(),
+        "why": findings(server),
         "blocking": view::rows(server, "pg_stat_blocking"),
         "blocking_history": blocking_history(server),
         "latches": latches(server),
@@ -56,6 +58,7 @@ pub fn now(server: &Server) -> Value {
 pub fn figures(server: &Server) -> Value {
     let mut figures = now(server);
     if let Some(all) = figures.as_object_mut() {
+        all.remove("why");
         all.remove("blocking");
         all.remove("blocking_history");
         if let Some(sessions) = all.get_mut("sessions").and_then(Value::as_object_mut) {
@@ -63,6 +66,20 @@ pub fn figures(server: &Server) -> Value {
         }
     }
     figures
+}
+
+/// The findings of the last half minute.
+fn findings(server: &Server) -> Vec<Value> {
+    // A history that can't be read has none.
+    let Ok((facts, found)) = why::lately(server) else { return Vec::new() };
+    let one = |finding: &why::Finding| {
+        json!({
+            "finding": finding.kind, "seconds_lost": finding.lost_ns as f64 / 1e9,
+            "share": finding.share(&facts), "sentence": finding.sentence, "advice": finding.advice,
+            "evidence": finding.evidence, "pid": finding.pid,
+        })
+    };
+    found.iter().map(one).collect()
 }
 
 fn count_states(sessions: &[Object]) -> Object {

@@ -302,6 +302,13 @@ impl Hooks<'_> {
     }
 
     fn warn(&self, severity: &'static str, notice: &Error) {
+        if severity == "LOG" {
+            crate::log::session(
+                self.entry.pid,
+                notice.message(),
+                notice.fields().detail.as_deref(),
+            );
+        }
         if settings::notice_wanted(self.settings.get(), severity) {
             let mut out = self.out.borrow_mut();
             response::notice(&mut out.buffer, severity, notice);

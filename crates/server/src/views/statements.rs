@@ -47,7 +47,8 @@ fn one(key: &StatementKey, s: &Statement) -> Vec<Datum> {
             &["local_blks_hit", "local_blks_read", "local_blks_dirtied", "local_blks_written"],
             Datum::Int8(0),
         )
-        .fill(&["temp_blk_read_time", "temp_blk_write_time"], Datum::Float8(0.0))
+        .set("temp_blk_read_time", ms(used(Use::TempReadNs)))
+        .set("temp_blk_write_time", ms(used(Use::TempWriteNs)))
         .fill(&["jit_functions", "jit_inlining_count", "jit_optimization_count"], Datum::Int8(0))
         .set("jit_emission_count", 0u64)
         .fill(

@@ -13,6 +13,8 @@ const EVENTS: &[WaitEvent] = &[WaitEvent::TimeoutYield];
 const LONG_NS: u64 = 200_000_000;
 /// Part of the processors.
 const PART: f64 = 0.4;
+/// Part of the processors from which on a machine is full.
+const FULL: f64 = 0.8;
 
 /// Whether its executions are long, those under way included.
 fn is_long(statement: &StatementSum) -> bool {
@@ -29,9 +31,16 @@ pub(super) fn find(facts: &Facts, found: &mut Vec<Finding>) {
     let busy: u64 = long.iter().map(|s| s.busy_ns()).sum::<u64>().min(capacity);
     let used = (facts.count(Count::CpuUs) * 1000).max(1);
     let part = busy as f64 / capacity as f64;
-    if part < PART || (used as f64) < capacity as f64 * PART {
+    // Where others than this server use the machine, its part is smaller and the wait for it no less.
+    let machine = facts.count(Count::MachineCpuUs) * 1000;
+    let is_full = used as f64 >= capacity as f64 * PART || machine as f64 >= capacity as f64 * FULL;
+    if part < PART || !is_full {
         return;
     }
+    let beside = match machine.saturating_sub(used) as f64 / capacity as f64 {
+        share if share >= 0.3 => format!("; other programs use {} of the machine", percent(share)),
+        _ => String::new(),
+    };
     // Said by what it lacks, where that is known.
     let mut scans = Vec::new();
     scan::find(facts, &mut scans);
@@ -45,7 +54,7 @@ pub(super) fn find(facts: &Facts, found: &mut Vec<Finding>) {
         n => format!(" and {} more long statements", n - 1),
     };
     let sentence = format!(
-        "{}{others} use {} of the {processors} processors; other sessions wait for their turn.",
+        "{}{others} use {} of the {processors} processors; other sessions wait for their turn{beside}.",
         short(&most.text),
         percent(part)
     );

@@ -3,7 +3,7 @@
 use base::WaitEvent;
 use base::usage::Use;
 
-use super::facts::Facts;
+use super::facts::{Beat, Facts, Measure, change};
 use super::finding::{Cause, Finding, time};
 use crate::history::slice::{Count, Slice};
 
@@ -19,18 +19,19 @@ const COUNT_MIN: u64 = 5;
 struct Kind {
     what: &'static str,
     events: &'static [WaitEvent],
-    /// How many, and how long in all.
-    of: fn(&Slice) -> (u64, u64),
+    of: fn(&Slice) -> Measure,
+    /// The same of a part of the range, where it has that.
+    of_beat: Option<fn(&Beat) -> Measure>,
 }
 
-fn syncs(slice: &Slice) -> (u64, u64) {
-    let ns = slice.count(Count::WalSyncNs) + slice.count(Count::WalWriteNs);
-    (slice.count(Count::WalSyncs).max(slice.count(Count::WalWrites)), ns)
+fn syncs(count: impl Fn(Count) -> u64) -> Measure {
+    let ns = count(Count::WalSyncNs) + count(Count::WalWriteNs);
+    Measure { count: count(Count::WalSyncs).max(count(Count::WalWrites)), ns, pages: 0 }
 }
 
-fn reads(slice: &Slice) -> (u64, u64) {
+fn reads(slice: &Slice) -> Measure {
     let used = |what| slice.statements.iter().map(|s| s.get(what)).sum();
-    (used(Use::BufferRead), used(Use::ReadNs))
+    Measure { count: used(Use::BufferRead), ns: used(Use::ReadNs), pages: 0 }
 }
 
 const KINDS: &[Kind] = &[
@@ -41,20 +42,29 @@ const KINDS: &[Kind] = &[
             WaitEvent::LWLockWALFlushLock,
             WaitEvent::LWLockWALInsert,
         ],
-        of: syncs,
+        of: |slice| syncs(|what| slice.count(what)),
+        of_beat: Some(|beat| syncs(|what| beat.count(what))),
     },
     Kind {
         what: "Reading a page",
         events: &[WaitEvent::IODataFileRead, WaitEvent::IPCBufferIO],
         of: reads,
+        of_beat: None,
     },
 ];
 
 pub(super) fn find(facts: &Facts, found: &mut Vec<Finding>) {
     for kind in KINDS {
-        let mean = |(count, ns): (u64, u64)| (count >= COUNT_MIN).then(|| ns / count);
-        let Some(now) = mean((kind.of)(&facts.total)) else { continue };
-        let before = mean((kind.of)(&facts.before));
+        let (before, all) = ((kind.of)(&facts.before), (kind.of)(&facts.total));
+        let parts: Vec<Measure> = match kind.of_beat {
+            Some(of_beat) => facts.beats.iter().map(of_beat).collect(),
+            None => vec![all],
+        };
+        let (before, now) = match change(before, &parts, COUNT_MIN) {
+            Some((earlier, later)) => (Some(earlier.mean_ns()), later.mean_ns()),
+            None if all.count >= COUNT_MIN => (None, all.mean_ns()),
+            None => continue,
+        };
         let is_slow = match before {
             Some(before) => now >= SLOW_NS && now >= before * TIMES,
             None => now >= SLOW_ANYWAY_NS,
@@ -68,8 +78,7 @@ pub(super) fn find(facts: &Facts, found: &mut Vec<Finding>) {
         let than = before.map_or_else(String::new, |b| format!(" instead of {}", time(b)));
         let sentence =
             format!("The disk is slow: {} takes {}{than}.", kind.what.to_lowercase(), time(now));
-        let evidence =
-            format!("{} operations, {} waited for them", (kind.of)(&facts.total).0, time(waited));
+        let evidence = format!("{} operations, {} waited for them", all.count, time(waited));
         let advice = "See what else uses the disk (iostat, the host's neighbours); \
                       synchronous_commit = off for what may be lost.";
         let finding = Finding::new("slow_disk", Cause::Disk, kind.what, lost_ns);

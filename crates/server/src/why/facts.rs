@@ -16,6 +16,69 @@ pub struct Beat {
     counts: [u64; COUNTS.len()],
     /// Time that statements waited, by event, nanoseconds.
     waits: Vec<(WaitEvent, u64)>,
+    /// Executions by identifier.
+    statements: Vec<(u64, Measure)>,
+}
+
+/// So many operations, the time that they took in nanoseconds, and the pages that they wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Measure {
+    /// Operations.
+    pub count: u64,
+    /// Nanoseconds.
+    pub ns: u64,
+    /// Pages.
+    pub pages: u64,
+}
+
+impl Measure {
+    /// Executions: their time on processors and the pages that they wanted.
+    pub fn of(statement: &StatementSum) -> Measure {
+        let pages = statement.get(Use::BufferHit) + statement.get(Use::BufferRead);
+        Measure { count: statement.calls, ns: statement.busy_ns(), pages }
+    }
+
+    fn plus(self, other: Measure) -> Measure {
+        Measure {
+            count: self.count + other.count,
+            ns: self.ns + other.ns,
+            pages: self.pages + other.pages,
+        }
+    }
+
+    /// Nanoseconds each.
+    pub fn mean_ns(self) -> u64 {
+        self.ns / self.count.max(1)
+    }
+
+    /// Pages each.
+    pub fn mean_pages(self) -> u64 {
+        self.pages / self.count.max(1)
+    }
+}
+
+/// Where operations began to take longer: those before and those after, so divided that most time is lost by
+/// the difference. `parts` follow `before`; with fewer than `least` on either side there is no answer.
+pub fn change(before: Measure, parts: &[Measure], least: u64) -> Option<(Measure, Measure)> {
+    let all = parts.iter().fold(Measure::default(), |sum, part| sum.plus(*part));
+    let (mut earlier, mut later) = (before, all);
+    let mut best: Option<(u64, Measure, Measure)> = None;
+    for part in std::iter::once(&Measure::default()).chain(parts) {
+        earlier = earlier.plus(*part);
+        later = Measure {
+            count: later.count - part.count,
+            ns: later.ns - part.ns,
+            pages: later.pages - part.pages,
+        };
+        if earlier.count < least || later.count < least {
+            continue;
+        }
+        let lost = later.mean_ns().saturating_sub(earlier.mean_ns()) * later.count;
+        if best.as_ref().is_none_or(|(most, ..)| lost > *most) {
+            best = Some((lost, earlier, later));
+        }
+    }
+    best.map(|(_, earlier, later)| (earlier, later))
 }
 
 impl Beat {
@@ -64,8 +127,16 @@ impl Gathering {
                     None => waits.push((wait.event, wait.ns)),
                 }
             }
+            let mut statements: Vec<(u64, Measure)> = Vec::new();
+            for statement in slice.statements.iter().filter(|s| s.calls > 0) {
+                let measure = Measure::of(statement);
+                match statements.iter_mut().find(|(id, _)| *id == statement.id) {
+                    Some((_, sum)) => *sum = sum.plus(measure),
+                    None => statements.push((statement.id, measure)),
+                }
+            }
             let Slice { at, span_us, counts, .. } = *slice;
-            self.beats.push(Beat { at, span_us, counts, waits });
+            self.beats.push(Beat { at, span_us, counts, waits, statements });
         }
         self.sum.add(slice);
     }
@@ -177,9 +248,14 @@ impl Facts {
         self.statements.iter().find(|s| s.id == id)
     }
 
-    /// The same statement before the range.
-    pub fn statement_before(&self, id: u64) -> Option<&StatementSum> {
-        self.before_statements.iter().find(|s| s.id == id)
+    /// The executions of a statement before the range, and in each part of it.
+    pub fn executions(&self, id: u64) -> (Measure, Vec<Measure>) {
+        let before = self.before_statements.iter().find(|s| s.id == id);
+        let of_beat = |beat: &Beat| {
+            let known = beat.statements.iter().find(|(known, _)| *known == id);
+            known.map_or(Measure::default(), |(_, measure)| *measure)
+        };
+        (before.map(Measure::of).unwrap_or_default(), self.beats.iter().map(of_beat).collect())
     }
 
     /// Statements that name a table, the longest-running first.
@@ -267,6 +343,15 @@ pub(crate) mod tests {
         assert!(names("SELECT * FROM public.t WHERE x", "t"));
         assert!(names("UPDATE t SET", "t") && names("t", "t"));
         assert!(!names("SELECT ta FROM at_ WHERE x", "t"));
+    }
+
+    #[test]
+    fn a_change_is_found_where_it_was() {
+        let part = |count, ns| Measure { count, ns, pages: count };
+        let parts = [part(10, 10), part(10, 10), part(5, 500), part(5, 500)];
+        let (earlier, later) = change(part(100, 100), &parts, 3).unwrap();
+        assert_eq!((earlier.count, later.count, later.mean_ns()), (120, 10, 100));
+        assert_eq!(change(part(0, 0), &parts[..1], 3), None);
     }
 
     #[test]

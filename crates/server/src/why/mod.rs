@@ -100,7 +100,11 @@ pub fn explain(facts: &Facts) -> Vec<Finding> {
 /// Those of reading the history.
 pub fn facts(server: &Server, from: i64, to: i64) -> Result<Facts> {
     let (mut before, mut gathering) = (Sum::default(), Gathering::default());
-    history::each_between(server, from - BEFORE_US, to, &mut |slice| {
+    // Of a range that memory holds only what memory has is before it: asked for often, it reads no file.
+    let (_, remembered) = server.history.recent(from, from);
+    let since = from - BEFORE_US;
+    let since = if from >= remembered { since.max(remembered) } else { since };
+    history::each_between(server, since, to, &mut |slice| {
         // A slice belongs to the side on which most of it lies.
         if slice.at - (slice.span_us / 2) as i64 <= from {
             before.add(slice);

@@ -1,8 +1,6 @@
 //! Statements that read many more pages an execution than they did: their plan changed, or their data.
 
-use base::usage::Use;
-
-use super::facts::Facts;
+use super::facts::{Facts, change};
 use super::finding::{Finding, short, time};
 use super::stale_statistics::stale_table;
 use crate::history::slice::{Event, StatementSum};
@@ -22,22 +20,15 @@ pub(super) struct Slower<'f> {
     pub lost_ns: u64,
 }
 
-fn pages(statement: &StatementSum) -> u64 {
-    (statement.get(Use::BufferHit) + statement.get(Use::BufferRead)) / statement.calls.max(1)
-}
-
-/// Those of the range that were faster before it.
+/// Those that were faster earlier in the range, or before it.
 pub(super) fn slower<'f>(facts: &'f Facts) -> Vec<Slower<'f>> {
     let one = |statement: &'f StatementSum| {
-        let StatementSum { id, calls, .. } = *statement;
-        let before = facts.statement_before(id)?;
-        if calls < CALLS || before.calls < CALLS {
-            return None;
-        }
-        let (before_ns, now_ns) = (before.busy_ns() / before.calls, statement.busy_ns() / calls);
-        let (pages_before, pages) = (pages(before), pages(statement));
+        let (before, parts) = facts.executions(statement.id);
+        let (earlier, later) = change(before, &parts, CALLS)?;
+        let (before_ns, now_ns) = (earlier.mean_ns(), later.mean_ns());
+        let (pages_before, pages) = (earlier.mean_pages(), later.mean_pages());
         let is_slower = now_ns > before_ns * TIMES && pages > (pages_before + 1) * TIMES;
-        let lost_ns = (now_ns - before_ns.min(now_ns)) * calls;
+        let lost_ns = (now_ns - before_ns.min(now_ns)) * later.count;
         is_slower.then_some(Slower { statement, before_ns, now_ns, pages_before, pages, lost_ns })
     };
     facts.statements.iter().filter_map(one).collect()
@@ -77,6 +68,8 @@ pub(super) fn find(facts: &Facts, found: &mut Vec<Finding>) {
 
 #[cfg(test)]
 mod tests {
+    use base::usage::Use;
+
     use super::super::explain;
     use super::super::facts::tests::{healthy, statement, ten_seconds, used};
     use super::*;

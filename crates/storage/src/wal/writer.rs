@@ -158,7 +158,6 @@ impl Writer {
             return false;
         }
         let log = self.log.clone();
-        faults::reach_critical(Fault::WalWrite);
         // SAFETY: written..complete are complete records, and this is the writer.
         let pieces = unsafe { log.ring.pieces(self.written, complete) };
         let mut at = self.written;
@@ -226,6 +225,7 @@ impl Writer {
             let Some((_, segment)) = &self.open else { unreachable!("it was opened just now") };
             let (file, blocks) = (&segment.file, &mut self.blocks);
             let began = Instant::now();
+            faults::reach_critical(Fault::WalWrite);
             let result = io_wait(WaitEvent::IOWALWrite, || match segment.direct {
                 true => blocks.write(file, offset, &bytes[..n]),
                 false => file.write_all_at(&bytes[..n], offset),

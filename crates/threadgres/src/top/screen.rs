@@ -17,6 +17,7 @@ pub struct Line {
 
 /// Rows of a table at most.
 const WAITS_MAX: usize = 8;
+const FINDINGS_MAX: usize = 4;
 const SESSIONS_MAX: usize = 40;
 const TREE_MAX: usize = 20;
 
@@ -88,6 +89,7 @@ fn clean(text: &str) -> String {
 /// Everything, for a screen of this width.
 pub fn lines(now: &Sample, before: Option<&Sample>, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
+    findings(now, &mut lines);
     head(now, before, &mut lines);
     waits(now, before, &mut lines);
     tree(now, &mut lines);
@@ -105,6 +107,19 @@ fn say(lines: &mut Vec<Line>, text: String) {
 fn title(lines: &mut Vec<Line>, text: &str) {
     say(lines, String::new());
     lines.push(Line { text: text.to_owned(), strong: true });
+}
+
+/// Where time is lost and to what; the rest of the screen shows by what that is known.
+fn findings(now: &Sample, lines: &mut Vec<Line>) {
+    for finding in now.rows("why").iter().take(FINDINGS_MAX) {
+        let lost = match number(finding, "seconds_lost") {
+            0.0 => String::new(),
+            seconds => format!("{} lost: ", span(seconds)),
+        };
+        let text = format!("! {lost}{}", clean(word(finding, "sentence")));
+        lines.push(Line { text, strong: true });
+        say(lines, format!("  {}", clean(word(finding, "advice"))));
+    }
 }
 
 fn head(now: &Sample, before: Option<&Sample>, lines: &mut Vec<Line>) {
@@ -289,6 +304,7 @@ mod tests {
                 { "waiting_pid": 9, "blocking_pid": 7, "wait_start": 0.0, "waiting_query": "leaf" },
                 { "waiting_pid": 1, "blocking_pid": 2 }, { "waiting_pid": 2, "blocking_pid": 1 },
             ],
+            "why": [{ "seconds_lost": 2.5, "sentence": "2 of 3 sessions stand\nbehind pid 6.", "advice": "End it." }],
             "pool": {}, "wal": {}, "database": [{ "xact_commit": now_ms, "xact_rollback": 0 }],
         }))
     }
@@ -300,6 +316,10 @@ mod tests {
         for part in ["1000/s transactions", "Lock / transactionid", "1.00", "500 ms", "6 : root"] {
             assert!(text.contains(part), "no {part} in\n{text}");
         }
+        assert!(
+            text.starts_with("! 2.5 s lost: 2 of 3 sessions stand behind pid 6.\n  End it.\n"),
+            "{text}"
+        );
         assert!(text.contains("  └ 7 waits 2.0 s for") && text.contains("    └ 9 waits"), "{text}");
         assert!(text.contains("UPDATE t SET a = '?[31m'") && !text.contains('\u{1b}'), "{text}");
         assert!(!text.contains("SELECT 8"), "the idle are not listed");

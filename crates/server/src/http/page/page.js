@@ -293,6 +293,17 @@ function treeLine(now, pid, query, edges) {
   return line;
 }
 
+/** Where time is lost and to what, in words; nothing where nothing has weight. */
+function drawFindings(now) {
+  const found = now.why || [];
+  $('why').hidden = !found.length;
+  $('findings').replaceChildren(...found.map((f) => el('li', null,
+    el('b', null, f.seconds_lost > 0 ? span(f.seconds_lost) + ' lost' : 'danger'), ' ',
+    f.sentence,
+    el('p', null, f.advice),
+    el('p', { class: 'hint' }, f.evidence))));
+}
+
 function drawBlocking(now) {
   // Who stands in a queue waits for all before it; it is shown under the last of them.
   const nearest = new Map();
@@ -445,6 +456,7 @@ function draw(now) {
   $('about').textContent = `version ${now.version} · up ${span((now.now - now.started) / 1000)} · ${clock(now.now)}`;
   drawFigures(now);
   drawChart();
+  drawFindings(now);
   drawBlocking(now);
   drawSessions(now);
   drawWaits(now);
