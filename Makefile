@@ -60,7 +60,8 @@ compatibility:
 	@scripts/need build clients
 	cargo test -p threadgres --test compatibility -- --ignored --nocapture
 
-# Applications whose work is done by functions and triggers in the database (Procrastinate, Kinto, pg-boss, graphile-worker),
+# Applications whose work is done by functions and triggers in the database (Procrastinate, Kinto, pg-boss, graphile-worker, MLflow)
+# or that migrate it (Flyway, Liquibase),
 # from their registries; what they print is compared with what they print on PostgreSQL 15. APPS: only these.
 apps:
 	@scripts/need build clients

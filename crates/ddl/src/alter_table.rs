@@ -7,6 +7,7 @@ use exec::context::ExecContext;
 use exec::rights;
 use exec::session::quote_identifier;
 use exec::spi::{expression_value, rows_of};
+use sql::column_keeping::ColumnKeeping;
 use sql::utility::{AlterTable, ColumnDef, Name};
 use txn::LockMode;
 
@@ -100,7 +101,7 @@ fn lock_level(steps: &[AlterTable]) -> LockMode {
         | AlterTable::ResetOptions(_)
         | AlterTable::ClusterOn(_)
         | AlterTable::SetStatistics { .. }
-        | AlterTable::ColumnOptions { .. }
+        | AlterTable::Keep { how: ColumnKeeping::Options { .. }, .. }
         | AlterTable::Partition(sql::partition::PartitionCommand::Finalize(_))
         | AlterTable::ValidateConstraint(_) => LockMode::ShareUpdateExclusive,
         AlterTable::AddConstraint(def)
@@ -228,40 +229,9 @@ pub(crate) fn run_step(
             column_mut(&mut table, column)?.statistics = *target;
             put(cx, table)
         }),
-        AlterTable::SetStorage { column, storage } => inherit::each(cx, id, only, |cx, id| {
-            let mut table = refresh(cx, id)?;
-            let column = column_mut(&mut table, column)?;
-            if *storage != 'p' && types::TypeIo::get(Oid(column.ty)).is_some_and(|io| io.len >= 0) {
-                base::bail!(
-                    FEATURE_NOT_SUPPORTED,
-                    "column data type {} can only have storage PLAIN",
-                    types::io::format_type(Oid(column.ty), -1)
-                );
-            }
-            column.storage = Some(*storage);
-            put(cx, table)
-        }),
-        AlterTable::SetCompression { column, method } => inherit::each(cx, id, only, |cx, id| {
-            let mut table = refresh(cx, id)?;
-            let column = column_mut(&mut table, column)?;
-            if method.is_some() && types::TypeIo::get(Oid(column.ty)).is_some_and(|io| io.len >= 0)
-            {
-                base::bail!(
-                    FEATURE_NOT_SUPPORTED,
-                    "column data type {} does not support compression",
-                    types::io::format_type(Oid(column.ty), -1)
-                );
-            }
-            column.compression = *method;
-            put(cx, table)
-        }),
-        AlterTable::ColumnOptions { column, set, reset } => {
-            let mut table = refresh(cx, id)?;
-            let options = &mut column_mut(&mut table, column)?.options;
-            options
-                .retain(|(name, _)| !reset.contains(name) && !set.iter().any(|(n, _)| n == name));
-            options.extend(set.iter().cloned());
-            put(cx, table)
+        AlterTable::Keep { column, how } => {
+            let alone = matches!(how, ColumnKeeping::Options { .. });
+            inherit::each(cx, id, only || alone, |cx, id| keep(cx, id, column, how))
         }
         AlterTable::IndexStatistics(_) => {
             let table = refresh(cx, id)?;
@@ -378,6 +348,34 @@ pub(crate) fn run_step(
             reassign_table(table, owner, cx)
         }
     }
+}
+
+/// SET STORAGE, SET COMPRESSION, SET and RESET of a column's parameters.
+fn keep(cx: &mut ExecContext<'_>, id: u32, name: &str, how: &ColumnKeeping) -> Result<()> {
+    let mut table = refresh(cx, id)?;
+    let column = column_mut(&mut table, name)?;
+    let fixed = types::TypeIo::get(Oid(column.ty)).is_some_and(|io| io.len >= 0);
+    let refused = |what: &str| {
+        let name = types::io::format_type(Oid(column.ty), -1);
+        err!(FEATURE_NOT_SUPPORTED, "column data type {name} {what}")
+    };
+    match how {
+        ColumnKeeping::Storage(storage) if *storage != 'p' && fixed => {
+            return Err(refused("can only have storage PLAIN"));
+        }
+        ColumnKeeping::Compression(Some(_)) if fixed => {
+            return Err(refused("does not support compression"));
+        }
+        ColumnKeeping::Storage(storage) => column.storage = Some(*storage),
+        ColumnKeeping::Compression(method) => column.compression = *method,
+        ColumnKeeping::Options { set, reset } => {
+            let options = &mut column.options;
+            let is_set = |name: &String| set.iter().any(|(n, _)| n == name);
+            options.retain(|(name, _)| !reset.contains(name) && !is_set(name));
+            options.extend(set.iter().cloned());
+        }
+    }
+    put(cx, table)
 }
 
 /// SET LOGGED and UNLOGGED, of the table and its sequences.

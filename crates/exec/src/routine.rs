@@ -657,7 +657,8 @@ fn path_of(view: &catalog::Snapshot, names: &str, user: &str) -> Vec<u32> {
     let mut path = Vec::new();
     for name in names.split(',').map(|n| n.trim().trim_matches('"')) {
         let name = if name == "$user" { user } else { name };
-        path.extend(view.schema_named(name).map(|s| s.oid));
+        let found = view.schema_named(name).map(|s| s.oid);
+        path.extend(found.filter(|id| !path.contains(id)));
     }
     if !path.contains(&catalog::object::ids::PG_CATALOG) {
         path.insert(0, catalog::object::ids::PG_CATALOG);

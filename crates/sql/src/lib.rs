@@ -10,6 +10,7 @@ pub use bind::coerce::is_binary_coercible;
 pub mod cache;
 mod chains;
 pub mod collation_statement;
+pub mod column_keeping;
 pub mod comment_statement;
 pub mod custom;
 pub mod database;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use base::{AccessMethod, Oid};
 
 use crate::collation_statement::CollationStatement;
+use crate::column_keeping::ColumnKeeping;
 use crate::comment_statement::CommentStatement;
 use crate::database::DatabaseStatement;
 use crate::define_statement::DefineStatement;
@@ -408,28 +409,12 @@ pub enum AlterTable {
         /// The target; None: the setting's.
         target: Option<u16>,
     },
-    /// ALTER COLUMN SET STORAGE.
-    SetStorage {
+    /// ALTER COLUMN SET STORAGE, SET COMPRESSION, SET (…) and RESET (…).
+    Keep {
         /// Column.
         column: String,
-        /// As in `pg_attribute.attstorage`.
-        storage: char,
-    },
-    /// ALTER COLUMN SET COMPRESSION.
-    SetCompression {
-        /// Column.
-        column: String,
-        /// As in `pg_attribute.attcompression`; None: the setting's.
-        method: Option<char>,
-    },
-    /// ALTER COLUMN SET (…) and RESET (…).
-    ColumnOptions {
-        /// Column.
-        column: String,
-        /// SET.
-        set: Vec<(String, String)>,
-        /// RESET.
-        reset: Vec<String>,
+        /// The change.
+        how: ColumnKeeping,
     },
     /// ALTER INDEX … ALTER COLUMN … SET STATISTICS of a column by its number.
     IndexStatistics(i32),

@@ -544,6 +544,9 @@ impl SessionSettings {
         if !path.contains(&ids::PG_CATALOG) {
             path.insert(0, ids::PG_CATALOG);
         }
+        // A schema that is named twice is searched once.
+        let mut known = std::collections::HashSet::new();
+        path.retain(|id| known.insert(*id));
         // Plans that other sessions use, too, mean no temporary object.
         let shared: Vec<u32> = path.iter().copied().filter(|id| Some(*id) != temporary).collect();
         self.environment = sql::environment(&self.current.settings, &shared, user, database);

@@ -4,6 +4,7 @@ use base::{Result, err};
 use catalog::TableKind;
 use pg_query::{NodeEnum, protobuf as pb};
 
+use crate::column_keeping::ColumnKeeping;
 use crate::parse::deparse_expr;
 use crate::role::RoleStatement;
 use crate::trigger::TriggerSelection;
@@ -244,7 +245,8 @@ impl Binder<'_> {
             }
             T::AtSetStatistics => AlterTable::IndexStatistics(cmd.num),
             T::AtSetStorage => {
-                AlterTable::SetStorage { column, storage: storage_letter(&def_word(cmd))? }
+                let how = ColumnKeeping::Storage(storage_letter(&def_word(cmd))?);
+                AlterTable::Keep { column, how }
             }
             T::AtSetCompression => {
                 let method = match def_word(cmd).as_str() {
@@ -258,12 +260,12 @@ impl Binder<'_> {
                         )
                     }
                 };
-                AlterTable::SetCompression { column, method }
+                AlterTable::Keep { column, how: ColumnKeeping::Compression(method) }
             }
             T::AtSetOptions | T::AtResetOptions => {
                 let Some(NodeEnum::List(list)) = inner(&cmd.def) else { return Ok(()) };
                 let set = cmd.subtype == T::AtSetOptions as i32;
-                column_options(column, &list.items, set)?
+                AlterTable::Keep { column, how: column_options(&list.items, set)? }
             }
             T::AtAddOf => {
                 let Some(NodeEnum::TypeName(name)) = inner(&cmd.def) else { return Ok(()) };

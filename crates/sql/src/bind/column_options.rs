@@ -3,7 +3,7 @@
 use base::{Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
 
-use crate::utility::AlterTable;
+use crate::column_keeping::ColumnKeeping;
 
 use super::define::def_value;
 use super::inner;
@@ -34,7 +34,7 @@ pub(crate) fn storage_letter(word: &str) -> Result<char> {
 ///
 /// # Errors
 /// `22023` for those that there aren't and values out of their bounds.
-pub(crate) fn column_options(column: String, nodes: &[pb::Node], set: bool) -> Result<AlterTable> {
+pub(crate) fn column_options(nodes: &[pb::Node], set: bool) -> Result<ColumnKeeping> {
     let (mut given, mut reset) = (Vec::new(), Vec::new());
     for node in nodes {
         let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
@@ -62,5 +62,5 @@ pub(crate) fn column_options(column: String, nodes: &[pb::Node], set: bool) -> R
         }
         given.push((name, value));
     }
-    Ok(AlterTable::ColumnOptions { column, set: given, reset })
+    Ok(ColumnKeeping::Options { set: given, reset })
 }
