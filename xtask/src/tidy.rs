@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::{circles, docs, root};
 
 /// The crates from the lowest to the highest; each may use only those before it (the table in ARCHITECTURE.md).
-const LAYERS: [&str; 20] = [
+const LAYERS: [&str; 21] = [
     "base",
     "sched",
     "storage",
@@ -24,6 +24,7 @@ const LAYERS: [&str; 20] = [
     "javascript",
     "ddl",
     "ext-contrib",
+    "ext-vector",
     "wire",
     "server",
     "lab",

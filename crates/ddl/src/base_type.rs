@@ -90,7 +90,13 @@ pub fn create_base(cx: &mut ExecContext<'_>, def: &BaseDef) -> Result<()> {
             _ => &[INTERNAL],
         };
         if let Some(name) = name {
-            functions[at] = operator::function(name, args, cx)?.oid;
+            let found = operator::function(name, args, cx);
+            functions[at] = match found {
+                Err(error) if at == 2 => operator::function(name, &[INTERNAL, OID, INT4], cx)
+                    .map_err(|_| error)?,
+                found => found?,
+            }
+            .oid;
         }
     }
     let like = def.like.and_then(types::TypeIo::get);

@@ -11,4 +11,5 @@ pub fn register() {
     textsearch::gist::register();
     geometry::gist::register();
     ext_contrib::register();
+    ext_vector::register();
 }

@@ -141,6 +141,14 @@ pub trait OpenType: Send + Sync + 'static {
     fn fit(&self, _ty: Oid, _typmod: i32, value: Datum, _explicit: bool) -> Result<Datum> {
         Ok(value)
     }
+    /// The typmod of the numbers behind the type's name; None: it takes none.
+    fn typmod(&self, _values: &[i32]) -> Option<Result<i32>> {
+        None
+    }
+    /// A typmod as it is written behind the type's name.
+    fn typmod_text(&self, typmod: i32) -> String {
+        format!("({typmod})")
+    }
     /// The built-in type whose values have the same form: what [`OpenValue::plain`] gives.
     fn plain_type(&self) -> Option<Oid> {
         None

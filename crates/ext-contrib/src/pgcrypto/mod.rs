@@ -1,9 +1,11 @@
-//! pgcrypto: digests, hashes of passwords, ciphers, random bytes, and PGP's ASCII armor.
+//! pgcrypto: digests, hashes of passwords, ciphers, random bytes, and PGP's messages.
 
 mod armor;
 pub mod cipher;
 mod crypt;
 mod des;
+mod pgp;
+mod pgp_keys;
 
 use base::{Result, err};
 use hmac::{EagerHash, Hmac, KeyInit, Mac};
@@ -131,5 +133,7 @@ fn bodies() -> Bodies {
         ("pg_random_uuid", Body::Scalar(|_, _| random_uuid())),
     ];
     out.extend(armor::bodies());
+    out.extend(pgp::bodies());
+    out.extend(pgp_keys::bodies());
     out
 }

@@ -144,6 +144,11 @@ fn is_other_builtin(name: &str) -> bool {
 
 /// A typmod as PostgreSQL encodes it.
 fn encode_typmod(ty: Oid, values: &[i32]) -> Result<i32> {
+    if !values.is_empty()
+        && let Some(typmod) = types::open::get(ty).and_then(|class| class.typmod(values))
+    {
+        return typmod;
+    }
     match (ty, values) {
         (_, []) => Ok(-1),
         (VARCHAR | BPCHAR, [n]) => {

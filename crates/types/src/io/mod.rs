@@ -549,7 +549,11 @@ pub fn format_type(ty: Oid, typmod: i32) -> String {
     if let TypeRef::User(user) = &t
         && !matches!(user.kind, UserKind::Array)
     {
-        return user::name(ty).unwrap_or_else(|| t.sql_name.to_string());
+        let name = user::name(ty).unwrap_or_else(|| t.sql_name.to_string());
+        return match &user.kind {
+            UserKind::Open(class) if typmod >= 0 => name + &class.0.typmod_text(typmod),
+            _ => name,
+        };
     }
     if t.element != Oid::INVALID && ty != oids::INT2VECTOR && ty != oids::OIDVECTOR {
         return format!("{}[]", format_type(t.element, typmod));
