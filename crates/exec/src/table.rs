@@ -249,6 +249,8 @@ pub struct KeyCodec {
     pub columns: Vec<KeyColumn>,
     /// Where the condition of a partial index is.
     pub condition: Option<u16>,
+    /// The index's file.
+    pub rel: RelId,
     /// The index's method, which says what keys look like.
     pub method: AccessMethod,
     /// Of a GIN index, the columns' classes.
@@ -303,7 +305,8 @@ impl KeyCodec {
             AccessMethod::Brin => summaries = Some(Arc::new(Summaries::new(index, &columns))),
             _ => {}
         }
-        KeyCodec { columns, condition, method: index.method, gin, tree, summaries }
+        let (rel, method) = (RelId(index.rel), index.method);
+        KeyCodec { columns, condition, rel, method, gin, tree, summaries }
     }
 
     /// Whether keys are the columns' values one after the other.

@@ -410,6 +410,8 @@ pub enum KeyStep {
     Any(Expr),
     /// NULL.
     Null,
+    /// Anything: each of its values is looked up in turn, about so many.
+    Each(f64),
 }
 
 impl IndexBounds {

@@ -213,6 +213,7 @@ fn bounds_text(bounds: &IndexBounds) -> String {
             KeyStep::Equal(e) => format!(" = {}", expr(e)),
             KeyStep::Any(e) => format!(" any {}", expr(e)),
             KeyStep::Null => " null".to_owned(),
+            KeyStep::Each(_) => " each".to_owned(),
         });
     }
     if let Some((row, included)) = &bounds.lower {

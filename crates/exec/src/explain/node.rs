@@ -789,6 +789,7 @@ impl<'p> Describe<'p> {
                 KeyStep::Equal(e) => format!("({column} = {})", names.text(e)),
                 KeyStep::Any(e) => format!("({column} = ANY ({}))", names.text(e)),
                 KeyStep::Null => format!("({column} IS NULL)"),
+                KeyStep::Each(_) => continue,
             });
         }
         let place = bounds.fixed();

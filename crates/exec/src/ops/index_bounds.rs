@@ -1,6 +1,6 @@
 //! From the values of an index scan's bounds to ranges of key bytes.
 
-use access::KeyRange;
+use access::{BTree, KeyRange};
 use base::{Oid, Result};
 use catalog::Index;
 use sql::Expr;
@@ -146,6 +146,10 @@ fn add_ranges(
             },
             KeyStep::Any(list) => any_of(list, *ty, *order, run)?,
             KeyStep::Null => vec![encoded(*ty, &Datum::Null, *order)?],
+            KeyStep::Each(_) => {
+                prefixes = each(codec, &prefixes, *ty, *order, run)?;
+                continue;
+            }
         };
         prefixes = prefixes
             .iter()
@@ -195,6 +199,35 @@ fn add_ranges(
         }
     }
     Ok(())
+}
+
+/// The prefixes with each value that the index has behind them, by a jump from one to the next.
+fn each(
+    codec: &KeyCodec,
+    prefixes: &[Vec<u8>],
+    ty: Oid,
+    order: KeyOrder,
+    run: &mut Run<'_, '_>,
+) -> Result<Vec<Vec<u8>>> {
+    let tree = BTree::open(&run.cx.engine.storage, codec.rel);
+    let mut out = Vec::new();
+    for prefix in prefixes {
+        let mut cursor = tree.scan(KeyRange::prefix(prefix), false);
+        while let Some((bytes, _)) = cursor.next(run.cx.tx)? {
+            sched::check_interrupts()?;
+            let read = key::decode(ty, &bytes[prefix.len()..], order);
+            let (_, len) =
+                read.ok_or_else(|| base::err!(INDEX_CORRUPTED, "key of an index can't be read"))?;
+            let found = bytes[..prefix.len() + len].to_vec();
+            let after = KeyRange::prefix(&found).to;
+            out.push(found);
+            match after {
+                Some(after) => cursor.skip_to(&after),
+                None => break,
+            }
+        }
+    }
+    Ok(out)
 }
 
 fn encoded(ty: Oid, value: &Datum, order: KeyOrder) -> Result<Vec<u8>> {

@@ -66,6 +66,43 @@ pub(crate) fn match_index(
     found
 }
 
+/// Matches the columns behind the first one that nothing is said of, which has about so many values; None when
+/// nothing is said of those, either.
+pub(crate) fn match_behind(
+    index: &Index,
+    table: &TableRel,
+    own: &Cols,
+    list: &[Expr],
+    computed: &[Expr],
+    values: f64,
+) -> Option<Match> {
+    let parts = key_parts(index, table, computed);
+    let mut found = match_parts(&parts, own, list);
+    let (place, used) = (found.bounds.fixed(), found.used.len());
+    let rest = match_parts(parts.get(place + 1..)?, own, list);
+    // A range of the column itself is better than all of its values.
+    if used != found.proved.len() || found.proved.len() != place || rest.used.is_empty() {
+        return None;
+    }
+    let bounds = &mut found.bounds;
+    bounds.steps.push(KeyStep::Each(values));
+    bounds.steps.extend(rest.bounds.equal.into_iter().map(KeyStep::Equal));
+    bounds.steps.extend(rest.bounds.steps);
+    (bounds.lower, bounds.upper) = (rest.bounds.lower, rest.bounds.upper);
+    (bounds.begins, bounds.not_null) = (rest.bounds.begins, rest.bounds.not_null);
+    found.proved.extend(rest.proved);
+    found.used.extend(rest.used);
+    found.used.sort_unstable();
+    found.used.dedup();
+    let order = |from: usize| {
+        let key = |k: &catalog::IndexColumn| key_order(table, k);
+        index.columns[from..].iter().map_while(key).collect()
+    };
+    found.order = order(found.bounds.equal.len());
+    found.whole_order = order(0);
+    Some(found)
+}
+
 /// Matches an index with a list of which the condition at `place` is an OR: every arm gives bounds of its
 /// own. None when one of them gives none.
 pub(crate) fn match_arms(

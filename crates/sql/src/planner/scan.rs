@@ -18,7 +18,7 @@ use crate::plan::{Estimate, IndexBounds, KeyStep, Node, Plan, Scan, ScanColumn, 
 use super::bitmap::BitmapPath;
 use super::cols::Cols;
 use super::cost::{self, Costs};
-use super::index::{Match, match_arms, match_index, match_keys};
+use super::index::{Match, match_arms, match_behind, match_index, match_keys};
 use super::{OrderKey, PhysicalPlan, Planner, RequiredProperties, order};
 
 /// An access path: one method of reading a table, with its cost, before it becomes a plan.
@@ -171,7 +171,9 @@ impl Planner<'_> {
                 return Path { method, estimate, order };
             }
             let arms = self.match_ors(&index, &source, conditions);
-            for (found, single) in std::iter::once((found, true)).chain(arms.map(|f| (f, false))) {
+            let skip = self.match_skip(&index, &source, conditions, &found);
+            let others = arms.chain(skip).map(|f| (f, false));
+            for (found, single) in std::iter::once((found, true)).chain(others) {
                 let only = costs.indexonlyscan && covers(&index, &source, &found, need);
                 let part = self.index_cost(&source, conditions, (&index, &found), costs);
                 let estimate = self.with_heap(&source, &found, &index, part, only, costs);
@@ -232,6 +234,41 @@ impl Planner<'_> {
         }
         let (computed, given) = self.index_computes(index, source)?;
         let mut found = match_index(index, source.table, &source.own, conditions, &computed);
+        self.state_predicate(&mut found, &given, conditions);
+        Some(found)
+    }
+
+    /// What an index can do with values for columns behind one that nothing is said of: its values are looked up
+    /// one after the other.
+    fn match_skip(
+        &self,
+        index: &Index,
+        source: &Source<'_>,
+        conditions: &[Expr],
+        plain: &Match,
+    ) -> Option<Match> {
+        if index.method != base::AccessMethod::BTree || !plain.bounds.either.is_empty() {
+            return None;
+        }
+        let place = plain.bounds.fixed();
+        let column = index.columns.get(place).filter(|c| c.column > 0)?;
+        let ty = base::Oid(source.table.table.columns[usize::from(column.column) - 1].ty);
+        let readable = column.slot().is_ok_and(|slot| slot == types::collation::Slot::BYTES)
+            && types::key::is_decodable(types::user::base_type(ty, -1).0);
+        if !readable || index.columns.len() <= place + 1 {
+            return None;
+        }
+        let (computed, given) = match index.is_plain() {
+            true => (Vec::new(), Vec::new()),
+            false => self.index_computes(index, source)?,
+        };
+        let col = source.table.col(ScanColumn::Attr(column.column));
+        let values = self.distinct_rows(&[self.column(col)], source.rows);
+        if values > SKIPPED_MAX || values * ROWS_A_SKIP > source.rows {
+            return None;
+        }
+        let mut found =
+            match_behind(index, source.table, &source.own, conditions, &computed, values)?;
         self.state_predicate(&mut found, &given, conditions);
         Some(found)
     }
@@ -346,7 +383,11 @@ impl Planner<'_> {
             // As often as there are entries, which nobody knows.
             false => costs.operator * 50.0 * levels,
         };
-        let startup = descent;
+        // Values are looked for first, each in a leaf of its own; where they are, there may be no rows.
+        let skips = skips(&found.bounds);
+        let looked_for = skips.min((entries / ENTRIES_PER_PAGE).ceil()) * costs.random_page;
+        let leaves = leaves.max(skips.min((entries / ENTRIES_PER_PAGE).ceil()));
+        let startup = descent * (1.0 + skips) + looked_for;
         let per_row = costs.index_tuple + used.len() as f64 * costs.operator;
         let total =
             startup + descent * (visits - 1.0) + leaves * costs.random_page + rows * per_row;
@@ -527,6 +568,7 @@ impl Planner<'_> {
                 KeyStep::Equal(e) => KeyStep::Equal(self.resolve(e, &[])?),
                 KeyStep::Any(e) => KeyStep::Any(self.resolve(e, &[])?),
                 KeyStep::Null => KeyStep::Null,
+                KeyStep::Each(values) => KeyStep::Each(values),
             });
         }
         let mut either = Vec::with_capacity(bounds.either.len());
@@ -575,8 +617,20 @@ fn visits(bounds: &IndexBounds) -> f64 {
     let of_step = |step: &KeyStep| match step {
         KeyStep::Any(array) => super::selectivity::array_length(array).max(1.0),
         KeyStep::Equal(_) | KeyStep::Null => 1.0,
+        KeyStep::Each(values) => values.max(1.0),
     };
     bounds.steps.iter().map(of_step).product()
+}
+
+/// Values that a column may have whose index is searched for each of them.
+const SKIPPED_MAX: f64 = 1000.0;
+/// Rows that each of its values must have, about.
+const ROWS_A_SKIP: f64 = 50.0;
+
+/// How often a value of a column that nothing is known of is looked for.
+fn skips(bounds: &IndexBounds) -> f64 {
+    let skipped = bounds.steps.iter().any(|step| matches!(step, KeyStep::Each(_)));
+    if skipped { visits(bounds) } else { 0.0 }
 }
 
 /// Whether the index can be read row by row for these bounds.

@@ -95,7 +95,7 @@ fn are_safe_bounds(bounds: &IndexBounds) -> bool {
     let ends = bounds.lower.iter().chain(&bounds.upper).flat_map(|(values, _)| values);
     let steps = bounds.steps.iter().filter_map(|step| match step {
         KeyStep::Equal(e) | KeyStep::Any(e) => Some(e),
-        KeyStep::Null => None,
+        KeyStep::Null | KeyStep::Each(_) => None,
     });
     let begins = bounds.begins.iter().map(|(e, _)| e);
     let keys = bounds.keys.iter().map(|key| &key.value);
