@@ -227,7 +227,7 @@ impl Maker {
         self.prepared = self.below(4) == 0;
         let n = self.customers;
         let limit = self.pick(&[1, 5, 20, 100]);
-        let (class, sql) = match self.below(16) {
+        let (class, sql) = match self.below(17) {
             0 => {
                 let w = self.of_customer();
                 ("one table", format!("SELECT c.* FROM customers c WHERE {w}"))
@@ -360,6 +360,11 @@ impl Maker {
                         "SELECT c.country, count(*), sum(i.qty) FROM customers c JOIN orders o ON o.customer_id = c.id JOIN items i ON i.order_id = o.id WHERE {w} AND {v} GROUP BY 1"
                     ),
                 )
+            }
+            15 => {
+                let w = self.of_order();
+                let of = self.pick(&["id", "placed", "total"]);
+                ("one table", format!("SELECT min(o.{of}), max(o.{of}) FROM orders o WHERE {w}"))
             }
             _ => {
                 let p = self.below(1000);

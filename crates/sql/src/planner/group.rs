@@ -14,6 +14,9 @@ use super::cost::{self, Costs};
 use super::order::By;
 use super::{OrderKey, PhysicalPlan, Planner, RequiredProperties, merge, order};
 
+/// So many `min` and `max` are each looked up by themselves.
+const EXTREMES_MAX: usize = 8;
+
 /// Rows to group, and whether they come sorted by the groups.
 struct Grouped {
     phys: PhysicalPlan,
@@ -35,6 +38,12 @@ impl Planner<'_> {
         required: &RequiredProperties,
     ) -> Result<PhysicalPlan> {
         let aggs: Vec<_> = aggs.into_iter().filter(|(c, _)| need.contains(*c)).collect();
+        if plain
+            && sets.is_none()
+            && let Some(all) = self.extremes(&input, &aggs, need)?
+        {
+            return Ok(all);
+        }
         let mut inner_need = Cols::default();
         groups.iter().for_each(|(_, e)| inner_need.add(&Cols::of(e)));
         for (_, agg) in &aggs {
@@ -86,6 +95,48 @@ impl Planner<'_> {
             sets,
         };
         Ok(PhysicalPlan { plan: Plan { node, estimate }, cols, order })
+    }
+
+    /// Several `min` and `max` of one table, each from the first row in its column's order, if that is
+    /// cheaper than all rows.
+    fn extremes(
+        &mut self,
+        input: &Rel,
+        aggs: &[(Col, AggCall)],
+        need: &Cols,
+    ) -> Result<Option<PhysicalPlan>> {
+        let is_extreme = |(_, agg): &(Col, AggCall)| {
+            matches!(agg.aggregate.name, "min" | "max")
+                && matches!(agg.args.as_slice(), [Expr::Column(..)])
+                && agg.own.is_none()
+        };
+        if aggs.len() < 2 || aggs.len() > EXTREMES_MAX || !aggs.iter().all(is_extreme) {
+            return Ok(None);
+        }
+        let mut inner_need = Cols::default();
+        aggs.iter().flat_map(|(_, agg)| &agg.args).for_each(|e| inner_need.add(&Cols::of(e)));
+        let mut all: Option<PhysicalPlan> = None;
+        for agg in aggs {
+            let (none, once) = (Vec::new(), RequiredProperties::default());
+            let agg = vec![agg.clone()];
+            let one = self.aggregate(input.clone(), none, agg, true, None, need, &once)?;
+            let first = match &one.plan.node {
+                Node::Aggregate { input, .. } => matches!(input.node, Node::Limit { .. }),
+                _ => false,
+            };
+            if !first {
+                return Ok(None);
+            }
+            all = Some(match all {
+                None => one,
+                Some(left) => {
+                    let kind = crate::plan::JoinKind::Inner;
+                    self.loop_phys(left, one, kind, Vec::new(), None, 1.0, false)
+                }
+            });
+        }
+        let whole = self.rel(input.clone(), &inner_need, &RequiredProperties::default())?;
+        Ok(all.filter(|all| all.plan.estimate.total < whole.plan.estimate.total))
     }
 
     /// The rows to group, in the cheapest way. `required`: of the groups, in terms of the input's columns.
