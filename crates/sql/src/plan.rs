@@ -490,6 +490,13 @@ pub enum Node {
     BitmapOr(Vec<Plan>),
     /// Reads a partitioned table: the partitions that conditions leave over, each as the template says.
     PartitionScan(Box<PartitionScan>),
+    /// Runs a plan over partitioned tables with equal bounds for each place of the bounds, one after the other.
+    PartitionWise {
+        /// The plan, with the scans of the tables.
+        input: Box<Plan>,
+        /// The places of their partitions, by oid.
+        places: Vec<(u32, u32)>,
+    },
     /// A computed table. `equal`: (column from 0, expression) known at start.
     SystemScan {
         /// The table.

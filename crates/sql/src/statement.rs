@@ -177,6 +177,7 @@ pub(crate) fn plan_query(mut binder: Binder<'_>, query: Query) -> Result<(Prepar
         plan_with(binder, &mut lifted, |p| p.query(query, &RequiredProperties::default()))?;
     prepared.statement = Statement::Query(plan);
     if !prepared.writes {
+        crate::planner::partition_wise::add(&mut prepared, cx);
         crate::planner::parallel::add_gathers(&mut prepared, cx);
     }
     prepared.columns = columns;
@@ -194,6 +195,7 @@ pub(crate) fn plan_change(
     let cx = binder.cx;
     let (plan, mut prepared) = plan_with(binder, &mut lifted, |p| p.change(change))?;
     prepared.statement = Statement::Query(plan);
+    crate::planner::partition_wise::add(&mut prepared, cx);
     crate::planner::parallel::add_gathers(&mut prepared, cx);
     prepared.columns = columns;
     prepared.tag = tag;

@@ -339,6 +339,7 @@ fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
             format!("sort {}{}", keys.join(", "), if *top { " top" } else { "" })
         }
         Node::PartitionScan(scan) => format!("partitions of {}", scan.table.name),
+        Node::PartitionWise { .. } => "partition by partition".to_owned(),
         Node::Gather { workers, .. } => format!("gather {workers}"),
         Node::Limit { count, offset, ties, .. } => {
             let text = |e: &Option<Expr>| e.as_ref().map_or("all".to_owned(), expr);

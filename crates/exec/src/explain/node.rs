@@ -312,6 +312,7 @@ impl<'p> Describe<'p> {
                 scan.columns.iter().map(|c| self.scan_column(&scan.table, &alias, *c)).collect()
             }
             Node::PartitionScan(parts) => self.output(&parts.scan, slots),
+            Node::PartitionWise { input, .. } => self.output(input, slots),
             Node::SystemScan { table, columns, .. } => columns
                 .iter()
                 .map(|c| self.qualified(table.name, table.columns[usize::from(*c)].0.to_owned()))

@@ -11,6 +11,7 @@ use crate::context::ExecContext;
 use crate::eval;
 use crate::ops::measure::Measure;
 use crate::ops::partition_scan::{expanded, table_of};
+use crate::ops::partition_wise::{of_set, sets};
 use crate::rows::Row;
 use crate::run::{ExecState, Run};
 
@@ -54,20 +55,23 @@ pub fn measured(from: &Plan, to: &Plan, state: &ExecState) -> Vec<Measure> {
 }
 
 fn carry(from: &Plan, to: &Plan, state: &ExecState, out: &mut Vec<Measure>) {
-    let Node::PartitionScan(scan) = &from.node else {
-        add(address(from), to, state, out);
-        let pairs = from.children().into_iter().zip(to.children());
-        return pairs.for_each(|(from, to)| carry(from, to, state, out));
+    let scan = match &from.node {
+        Node::PartitionScan(scan) => std::ptr::from_ref(&**scan) as usize,
+        Node::PartitionWise { input, .. } => address(input),
+        _ => {
+            add(address(from), to, state, out);
+            let pairs = from.children().into_iter().zip(to.children());
+            return pairs.for_each(|(from, to)| carry(from, to, state, out));
+        }
     };
     let leaves: Vec<&Plan> = match &to.node {
         Node::Append(parts) => parts.iter().collect(),
-        Node::PartitionScan(_) | Node::Nothing => Vec::new(),
+        Node::PartitionScan(_) | Node::PartitionWise { .. } | Node::Nothing => Vec::new(),
         _ => vec![to],
     };
     if !matches!(leaves[..], [one] if std::ptr::eq(one, to)) {
         add(address(from), to, state, out);
     }
-    let scan = std::ptr::from_ref(&**scan) as usize;
     for leaf in leaves {
         let table = table_of(leaf);
         let mut nodes = Vec::new();
@@ -124,10 +128,43 @@ fn expand(plan: &mut Plan, removed: &mut Removed, run: &mut Run<'_, '_>) -> Resu
         }
         return Ok(());
     }
+    if let Node::PartitionWise { input, places } = &plan.node {
+        plan.node = set_by_set(input, places, run)?;
+        return Ok(());
+    }
     for child in plan.children_mut() {
         expand(child, removed, run)?;
     }
     Ok(())
+}
+
+/// A plan that runs partition by partition, once for each set of partitions.
+fn set_by_set(input: &Plan, places: &[(u32, u32)], run: &mut Run<'_, '_>) -> Result<Node> {
+    let view = run.cx.catalog_tx.view();
+    let late = |e: &Expr| walk::any(e, &|x| matches!(x, Expr::Slot(..) | Expr::Subquery(_)));
+    let mut value = |e: &Expr| {
+        let known = !late(e) && walk::max_param(e).is_none_or(|n| (n as usize) < run.params.len());
+        if known { eval::eval(e, Row::Empty, run).map(Some) } else { Ok(None::<Datum>) }
+    };
+    let sets = sets(input, places, &view, &mut value)?;
+    let count = sets.len().max(1) as f64;
+    let mut plans = Vec::with_capacity(sets.len());
+    for (n, set) in sets.into_iter().enumerate() {
+        let named = |part: &mut Plan, table: &str| name(part, table, Some(n + 1));
+        let mut own = of_set(input, set, &view, run, Some(&named))?;
+        own.estimate.total /= count;
+        own.estimate.startup /= count;
+        own.estimate.rows = (own.estimate.rows / count).max(1.0);
+        plans.push(own);
+    }
+    Ok(match plans.len() {
+        0 => Node::Nothing,
+        1 => match plans.pop() {
+            Some(one) => one.node,
+            None => Node::Nothing,
+        },
+        _ => Node::Append(plans),
+    })
 }
 
 /// Names a partition's scan as the table that the statement names, with its number.

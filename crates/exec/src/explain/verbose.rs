@@ -64,6 +64,7 @@ impl Describe<'_> {
                 | Node::BitmapOr(_)
                 | Node::Append(_)
                 | Node::PartitionScan(_)
+                | Node::PartitionWise { .. }
                 | Node::RecursiveUnion { .. }
                 | Node::Rewritten(_)
         );

@@ -13,9 +13,9 @@ use types::{Batch, Datum};
 use super::{
     aggregate, append, bitmap_heap_scan, cte, distinct, filter, function_scan, gather,
     group_sorted, hash_join, incremental_sort, index_only_scan, index_scan, limit, lock_rows,
-    memoize, merge_join, nearest_scan, nested_loop, partition_scan, project, project_set,
-    recursive, rewritten, sample_scan, seq_scan, set_op, sort, system_scan, unordered_index_scan,
-    values, window,
+    memoize, merge_join, nearest_scan, nested_loop, partition_scan, partition_wise, project,
+    project_set, recursive, rewritten, sample_scan, seq_scan, set_op, sort, system_scan,
+    unordered_index_scan, values, window,
 };
 use crate::modify::ModifyOp;
 use crate::ops::key_filter::KeyFilter;
@@ -65,6 +65,7 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
             return Err(wrong_node());
         }
         Node::PartitionScan(_) => Box::new(partition_scan::PartitionScan::new(plan, run)),
+        Node::PartitionWise { .. } => Box::new(partition_wise::PartitionWise::default()),
         Node::SystemScan { .. } => Box::new(system_scan::SystemScan::default()),
         Node::SampleScan { scan, .. } => Box::new(sample_scan::SampleScan::new(scan, run)?),
         Node::FunctionScan { .. } => Box::new(function_scan::FunctionScan::default()),

@@ -68,9 +68,19 @@ impl MeasuredPart {
         plan: &Plan,
         kept: Arc<dyn Any + Send + Sync>,
     ) -> MeasuredPart {
+        MeasuredPart::at(std::ptr::from_ref(scan) as usize, table, plan, kept)
+    }
+
+    /// The same of what has this address.
+    pub fn at(
+        scan: usize,
+        table: u32,
+        plan: &Plan,
+        kept: Arc<dyn Any + Send + Sync>,
+    ) -> MeasuredPart {
         let mut nodes = Vec::new();
         plan.walk(&mut |plan| nodes.push(std::ptr::from_ref(plan) as usize));
-        MeasuredPart { scan: std::ptr::from_ref(scan) as usize, table, nodes, _plan: kept }
+        MeasuredPart { scan, table, nodes, _plan: kept }
     }
 }
 

@@ -37,6 +37,7 @@ mod ordered_set;
 mod own_aggregate;
 mod partition;
 pub mod partition_scan;
+pub mod partition_wise;
 mod project;
 mod project_set;
 mod recursive;

@@ -200,12 +200,7 @@ impl PartitionScan {
     }
 
     fn begin(&mut self, plan: &sql::plan::PartitionScan, run: &mut Run<'_, '_>) -> Result<()> {
-        let mut view = run.cx.catalog_tx.view();
-        if view.has_detaching()
-            && let Some(csn) = run.cx.tx.lasting_snapshot()
-        {
-            view = Arc::new(catalog::Snapshot::clone(&view).with_detaching(|since| since > csn.0));
-        }
+        let view = view_of(run);
         let mut value = |e: &sql::Expr| eval::eval(e, Row::Empty, run).map(Some);
         let parts = sql::prune::leaves(&view, &plan.table, &plan.prune, &mut value)?;
         let is_default =
@@ -344,6 +339,17 @@ impl Operator for PartitionScan {
     fn hasten(&mut self) {
         self.hasty = true;
     }
+}
+
+/// The partitions that the statement's snapshot has: also those that are being detached, if it is old enough.
+pub fn view_of(run: &mut Run<'_, '_>) -> Arc<catalog::Snapshot> {
+    let view = run.cx.catalog_tx.view();
+    if view.has_detaching()
+        && let Some(csn) = run.cx.tx.lasting_snapshot()
+    {
+        return Arc::new(catalog::Snapshot::clone(&view).with_detaching(|since| since > csn.0));
+    }
+    view
 }
 
 /// The table that a partition's scan reads.

@@ -64,6 +64,7 @@ impl Plan {
             | Node::BitmapHeapScan { input, .. }
             | Node::Memoize { input, .. }
             | Node::Gather { input, .. }
+            | Node::PartitionWise { input, .. }
             | Node::Limit { input, .. }
             | Node::Distinct { input, .. }
             | Node::LockRows { input, .. } => vec![input],
@@ -105,6 +106,7 @@ impl Plan {
             | Node::IncrementalSort { input, .. }
             | Node::BitmapHeapScan { input, .. }
             | Node::Memoize { input, .. }
+            | Node::PartitionWise { input, .. }
             | Node::Limit { input, .. }
             | Node::Distinct { input, .. }
             | Node::LockRows { input, .. } => vec![input],
@@ -143,6 +145,7 @@ impl Plan {
             | Node::SampleScan { scan, .. } => scan.types(),
             Node::BitmapIndexScan { .. } | Node::BitmapAnd(_) | Node::BitmapOr(_) => vec![],
             Node::PartitionScan(parts) => parts.scan.output_types(subplans),
+            Node::PartitionWise { input, .. } => input.output_types(subplans),
             Node::SystemScan { table, columns, .. } => {
                 columns.iter().map(|c| table.columns[usize::from(*c)].1).collect()
             }
@@ -242,7 +245,7 @@ impl Node {
             Node::Memoize { .. } => "Memoize",
             Node::Distinct { sorted: true, .. } => "Unique",
             Node::Distinct { .. } => "HashAggregate",
-            Node::Append(_) | Node::PartitionScan(_) => "Append",
+            Node::Append(_) | Node::PartitionScan(_) | Node::PartitionWise { .. } => "Append",
             Node::SetOp { .. } => "HashSetOp",
             Node::LockRows { .. } => "LockRows",
             Node::Modify(modify) => match modify.action {

@@ -44,6 +44,7 @@ pub(crate) mod outer;
 pub(crate) mod parallel;
 pub(crate) mod partial;
 pub(crate) mod partition;
+pub(crate) mod partition_wise;
 pub(crate) mod reduce;
 pub(crate) mod scan;
 pub(crate) mod selectivity;
