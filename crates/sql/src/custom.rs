@@ -7,7 +7,6 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use base::settings::{Settings, setting};
 use base::{Oid, Result};
@@ -15,34 +14,8 @@ use base::{Oid, Result};
 use crate::plan::{Node, Plan, Prepared, Statement};
 use crate::prepare::{PrepareContext, prepare};
 
-/// Custom plans like the generic one that prove it.
-const PROOF: u32 = 5;
-/// Runs of a proven plan from one trial to the next.
-const TRIAL_EVERY: u32 = 64;
 /// A plan of which nothing costs as much, run to its end, is not worth another.
 const PLANNING_COST: f64 = 25.0;
-
-/// What is known of a generic plan beside custom ones.
-#[derive(Default)]
-pub struct Trials {
-    /// Custom plans like it, one after another.
-    alike: AtomicU32,
-    /// Runs since it is proven.
-    runs: AtomicU32,
-}
-
-impl Trials {
-    /// Whether the next run tries a custom plan.
-    fn go_on(&self) -> bool {
-        self.alike.load(Ordering::Relaxed) < PROOF
-            || self.runs.fetch_add(1, Ordering::Relaxed) % TRIAL_EVERY == TRIAL_EVERY - 1
-    }
-
-    fn note(&self, alike: bool) {
-        let before = self.alike.load(Ordering::Relaxed);
-        self.alike.store(if alike { (before + 1).min(PROOF) } else { 0 }, Ordering::Relaxed);
-    }
-}
 
 /// Whether a run of the statement should ask for a custom plan.
 pub fn is_wanted(generic: &Prepared, settings: &Settings) -> bool {
@@ -110,23 +83,4 @@ fn add_plan(plan: &Plan, hash: &mut DefaultHasher) {
             _ => {}
         }
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn plans_alike_prove_the_one_for_any_values() {
-        let trials = Trials::default();
-        for _ in 0..PROOF {
-            assert!(trials.go_on());
-            trials.note(true);
-        }
-        let later = (0..TRIAL_EVERY).filter(|_| trials.go_on()).count();
-        assert_eq!(later, 1);
-        // A trial that came out otherwise begins anew.
-        trials.note(false);
-        assert!((0..TRIAL_EVERY).all(|_| trials.go_on()));
-    }
 }

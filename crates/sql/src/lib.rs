@@ -32,8 +32,8 @@ mod planner;
 pub mod policy;
 pub mod prepare;
 pub mod print;
-pub mod prune;
 pub mod publication;
+pub mod prune;
 mod rewrite;
 pub mod role;
 pub mod routine;
@@ -45,6 +45,7 @@ pub mod stored;
 mod testing;
 #[cfg(test)]
 mod tests;
+pub mod trials;
 pub mod trigger;
 pub mod type_statement;
 pub mod utility;

@@ -44,7 +44,7 @@ pub struct Prepared {
     /// What the executor derives from the plan at the first run (`ExecCache::default()` here).
     pub executor: ExecCache,
     /// Whether it is good for any values of the parameters.
-    pub trials: crate::custom::Trials,
+    pub trials: crate::trials::Trials,
     /// Bytes of the stack that it was made on, which all who go through it need, too; 0: an ordinary one.
     pub stack: usize,
 }

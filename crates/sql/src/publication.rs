@@ -169,6 +169,7 @@ impl SubscriptionStatement {
         }
     }
 
+
     /// Its command tag.
     pub fn tag(&self) -> &'static str {
         match self {

@@ -145,7 +145,8 @@ impl Binder<'_> {
         bind: bool,
     ) -> Result<PublishedTable> {
         let name = self.name_of_range(&table.relation)?;
-        let columns = (!table.columns.is_empty()).then(|| ast::owned_strings(&table.columns));
+        let columns =
+            (!table.columns.is_empty()).then(|| ast::owned_strings(&table.columns));
         let filter = match inner(&table.where_clause) {
             None => None,
             Some(node) => match self.find_relation(name.schema.as_deref(), &name.name) {
@@ -160,7 +161,11 @@ impl Binder<'_> {
     }
 
     /// A condition over a table's row that is simple enough to be asked far away from the session.
-    fn row_filter(&mut self, table: &std::sync::Arc<Table>, node: &NodeEnum) -> Result<RowFilter> {
+    fn row_filter(
+        &mut self,
+        table: &std::sync::Arc<Table>,
+        node: &NodeEnum,
+    ) -> Result<RowFilter> {
         let rel = self.table_rel(table.clone(), &table.name)?;
         let mut scope = Scope::new(None);
         scope.items.push(self.item_of(&rel));
@@ -195,9 +200,9 @@ fn refusal(
         all.find_map(|n| wanted(&n)).unwrap_or_else(|| ast::location(node))
     };
     let system = crate::walk::any(bound, &|e| match e {
-        Expr::Column(col, _) => {
-            rel.column(*col).is_some_and(|c| !matches!(c, crate::plan::ScanColumn::Attr(_)))
-        }
+        Expr::Column(col, _) => rel
+            .column(*col)
+            .is_some_and(|c| !matches!(c, crate::plan::ScanColumn::Attr(_))),
         _ => false,
     });
     if system {

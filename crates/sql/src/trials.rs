@@ -1,0 +1,50 @@
+//! The trials of a generic plan beside custom ones ([`crate::custom`]).
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Custom plans like the generic one that prove it.
+const PROOF: u32 = 5;
+/// Runs of a proven plan from one trial to the next.
+const TRIAL_EVERY: u32 = 64;
+
+/// A generic plan's record beside custom ones.
+#[derive(Default)]
+pub struct Trials {
+    /// Custom plans like it, one after another.
+    alike: AtomicU32,
+    /// Runs since it is proven.
+    runs: AtomicU32,
+}
+
+impl Trials {
+    /// Whether the next run tries a custom plan.
+    pub(crate) fn go_on(&self) -> bool {
+        self.alike.load(Ordering::Relaxed) < PROOF
+            || self.runs.fetch_add(1, Ordering::Relaxed) % TRIAL_EVERY == TRIAL_EVERY - 1
+    }
+
+    /// A custom plan came out, like the generic one or not.
+    pub(crate) fn note(&self, alike: bool) {
+        let before = self.alike.load(Ordering::Relaxed);
+        self.alike.store(if alike { (before + 1).min(PROOF) } else { 0 }, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_alike_prove_the_one_for_any_values() {
+        let trials = Trials::default();
+        for _ in 0..PROOF {
+            assert!(trials.go_on());
+            trials.note(true);
+        }
+        let later = (0..TRIAL_EVERY).filter(|_| trials.go_on()).count();
+        assert_eq!(later, 1);
+        // A trial that came out otherwise begins anew.
+        trials.note(false);
+        assert!((0..TRIAL_EVERY).all(|_| trials.go_on()));
+    }
+}
