@@ -6,7 +6,7 @@ DATA ?= ./data
 # Release builds are laid out by a profile that the repository keeps (docs/decisions/0010).
 RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch -Clink-arg=-Wl,-z,keep-text-section-prefix" cargo
 
-.PHONY: run test docs-test apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-partitions bench-parallel bench-search bench-snapshot bench-oltp bench-bulk bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
+.PHONY: run test docs-test apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-parallel bench-search bench-snapshot bench-oltp bench-bulk bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
 
 # Root must say that root is meant.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -54,6 +54,18 @@ sqlsmith:
 	scripts/sqlsmith target/debug/threadgres $$(($(MINUTES) * 40))
 	RANDOM_SEED=$${RANDOM_SEED:-$$(date +%s%N)} RANDOM_SECONDS=$$(($(MINUTES) * 20)) cargo test -p threadgres --test random -- --nocapture
 	RANDOM_SEED=$${RANDOM_SEED:-$$(date +%s)} RANDOM_PROGRAMS=$$(($(MINUTES) * 170)) cargo test -p threadgres --test random_plpgsql -- --nocapture
+
+# The modules of examples/wasm, built by the compilers of Debian and npm and tried in a server.
+examples:
+	@scripts/need build examples
+	examples/wasm/build
+	cargo test -p threadgres --test wasm -- --ignored
+
+# The same work in each language here and in PostgreSQL 15, in turns; both servers run already and trust user
+# postgres: make bench-languages PG=5433 TG=5432
+bench-languages:
+	@scripts/need build clients languages
+	bench/languages/run $(PG) $(TG) $(ROUNDS)
 
 # What of PostgreSQL 15 is here and what is missing, into docs/compatibility.md.
 compatibility:

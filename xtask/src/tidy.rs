@@ -22,6 +22,7 @@ const LAYERS: [&str; 21] = [
     "exec",
     "plpgsql",
     "javascript",
+    "wasm",
     "ddl",
     "ext-contrib",
     "ext-vector",

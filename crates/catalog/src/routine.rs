@@ -237,7 +237,8 @@ pub fn definition(
     match body.or_else(|| standard_body(function)) {
         Some(body) => out.push_str(&body),
         None if !function.library.is_empty() => {
-            let _ = write!(out, "AS '{}', $function${}$function$", function.library, function.body);
+            let library = function.library.replace('\'', "''");
+            let _ = write!(out, "AS '{library}', $function${}$function$", function.body);
         }
         None => {
             let mut tag = kind.to_lowercase();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use base::{Oid, Result};
 use sql::{Expr, Plan, Prepared};
 use types::func::SessionFunction;
-use types::{Datum, FormatContext, FunctionRow};
+use types::{Batch, Column, Datum, FormatContext, FunctionRow};
 
 use crate::context::{ExecContext, Outcome, RowSink};
 use crate::ops::measure::Measure;
@@ -33,6 +33,9 @@ pub struct Calls {
     pub cast_through_text: fn(Datum, Oid, Oid, i32, &mut Run<'_, '_>) -> Result<Datum>,
     /// Calls a user's function with arguments still to be evaluated over a row.
     pub routine: fn(&'static FunctionRow, &[Expr], Oid, Row<'_>, &mut Run<'_, '_>) -> Result<Datum>,
+    /// Calls a user's function for all rows of a batch; None when it takes no batches.
+    pub routine_of_batch:
+        fn(&'static FunctionRow, &[Expr], Oid, &Batch, &mut Run<'_, '_>) -> Result<Option<Column>>,
     /// Calls a user's function with values.
     pub routine_of_values: fn(&'static FunctionRow, &[Datum], &mut Run<'_, '_>) -> Result<Datum>,
     /// Writes a measured plan down, as EXPLAIN ANALYZE does, for whoever traces the session.

@@ -70,6 +70,8 @@ pub struct SessionRoutines {
     pub(crate) timed: Vec<TimedCall>,
     /// See [`SessionRoutines::kept_by`].
     pub(crate) languages: HashMap<&'static str, Box<dyn Any + Send + Sync>>,
+    /// See [`SessionRoutines::kept_at_work`].
+    at_work: HashMap<&'static str, Box<dyn Any + Send + Sync>>,
 }
 
 /// A call that is timed.
@@ -107,6 +109,23 @@ impl SessionRoutines {
         make: impl FnOnce() -> Box<dyn Any + Send + Sync>,
     ) -> &(dyn Any + Send + Sync) {
         &**self.languages.entry(language).or_insert_with(make)
+    }
+
+    /// State that languages keep until the session has nothing more to do for now, by the language's name.
+    pub fn kept_at_work(
+        &mut self,
+        language: &'static str,
+        make: impl FnOnce() -> Box<dyn Any + Send + Sync>,
+    ) -> &(dyn Any + Send + Sync) {
+        &**self.at_work.entry(language).or_insert_with(make)
+    }
+
+    /// The session has nothing more to do for now.
+    #[inline]
+    pub fn rest(&mut self) {
+        if !self.at_work.is_empty() {
+            self.at_work = HashMap::new();
+        }
     }
 }
 

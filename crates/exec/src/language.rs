@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use base::{Error, Oid, Result, err};
 use catalog::{Function, Table};
-use types::{Datum, Text};
+use types::{Column, Datum, Text};
 
 use crate::context::ExecContext;
 
@@ -97,6 +97,21 @@ pub trait Routine: Send + Sync {
     /// The body's.
     fn call_procedure(&self, args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
         self.call(args, cx)
+    }
+
+    /// Whether [`Routine::call_batch`] is there.
+    fn takes_batches(&self) -> bool {
+        false
+    }
+
+    /// The values of a call for each of so many rows of arguments. A strict function's result for a row with a NULL
+    /// is NULL.
+    ///
+    /// # Errors
+    /// The body's.
+    fn call_batch(&self, args: &[Column], rows: usize, cx: &mut ExecContext<'_>) -> Result<Column> {
+        let _ = (args, rows, cx);
+        Err(Error::internal("a routine that takes no batches"))
     }
 
     /// Fires it as an event trigger.

@@ -8,21 +8,24 @@
 
 use std::sync::Arc;
 
-use base::{Error, Fork, Oid, RelId, Result};
+use base::{Error, Fork, Oid, RelId, Result, err};
 use catalog::{Snapshot as Catalog, Table};
 use sql::embedded::Variables;
 use sql::{PrepareContext, Prepared, Statement, Utility};
 use txn::{Isolation, LockTag, LockWait, Snapshot};
 use types::func::SessionFunction;
-use types::{Datum, TypeIo};
+use types::oids::TEXT;
+use types::{Batch, Datum, TypeIo};
 
 use crate::context::{Engine, ExecContext, Outcome, RowSink, TransactionEnd};
 use crate::execution::{Execution, run_utility};
 use crate::modify::fire::fire_all;
+use crate::plan_slot::PlanKey;
 use crate::run::{ExecState, Run};
 
 /// Times that a statement is planned anew because definitions change under it.
 pub const ATTEMPTS: usize = 8;
+
 /// Pages and rows of a table now, as the planner wants to know them.
 pub fn table_size(engine: &Engine, catalog: &Catalog, table: &Table) -> (u32, f64) {
     let pages = engine.storage.block_count(RelId(table.rel), Fork::Main).unwrap_or(0);
@@ -78,6 +81,59 @@ pub fn lock(prepared: &Prepared, cx: &ExecContext<'_>) -> Result<()> {
         locks.lock(cx.tx.locks(), tag, *mode, LockWait::Block)?;
     }
     Ok(())
+}
+
+/// Prepares a statement that a body gives as text, with parameters of these types (those beyond: as the statement has
+/// them), and takes its locks.
+///
+/// # Errors
+/// Those of the statement, with its text as context; `55006` when definitions change too fast.
+pub fn prepare(text: &str, types: &[Oid], cx: &mut ExecContext<'_>) -> Result<Arc<Prepared>> {
+    for _ in 0..ATTEMPTS {
+        let key = PlanKey::now(cx);
+        let prepared = preparing(cx, None, |plans, cx| plans.prepare(text, types, cx));
+        let prepared = prepared.map_err(|e| match e.fields().position {
+            0 => e.context(format!("SQL statement \"{text}\"")),
+            _ => e.inside(text),
+        })?;
+        lock(&prepared, cx)?;
+        if PlanKey::now(cx) == key {
+            return Ok(prepared);
+        }
+    }
+    Err(err!(OBJECT_IN_USE, "definitions change too fast for this statement"))
+}
+
+/// A sink that keeps all rows.
+pub struct RowList<'t> {
+    types: &'t [Oid],
+    /// The rows.
+    pub rows: Vec<Vec<Datum>>,
+}
+
+impl RowList<'_> {
+    /// Without rows yet; of columns of these types.
+    pub fn of(types: &[Oid]) -> RowList<'_> {
+        RowList { types, rows: Vec::new() }
+    }
+}
+
+impl RowSink for RowList<'_> {
+    fn batch(&mut self, batch: &Batch) -> Result<()> {
+        for row in 0..batch.rows {
+            self.rows.push(crate::rows::get(batch, row, self.types));
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        self.rows.push(row.to_vec());
+        Ok(())
+    }
+
+    fn copy_data(&mut self, _bytes: &[u8]) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// What the next statement of a routine sees.
@@ -204,6 +260,35 @@ pub fn value(
 ) -> Result<Datum> {
     let mut run = Run { cx, prepared, params, snapshot, state };
     crate::eval::eval(expr, crate::rows::Row::Empty, &mut run)
+}
+
+/// A value as its type prints it.
+///
+/// # Errors
+/// Those of the type.
+pub fn text_of(value: &Datum, ty: Oid, cx: &mut ExecContext<'_>) -> Result<String> {
+    if !types::io::is_reg(ty) && !types::user::is_user(ty) {
+        return types::io::to_text(ty, value, cx.format).map(Into::into);
+    }
+    match convert(value.clone(), ty, TEXT, cx)? {
+        Datum::Text(text) | Datum::Bpchar(text) => Ok(text.to_string()),
+        _ => Ok(String::new()),
+    }
+}
+
+/// A value as another type, as an assignment converts it.
+///
+/// # Errors
+/// When it can't be converted.
+pub fn convert(given: Datum, from: Oid, to: Oid, cx: &mut ExecContext<'_>) -> Result<Datum> {
+    if from == to {
+        return Ok(given);
+    }
+    let expr = preparing(cx, None, |_, cx| sql::embedded::conversion(from, (to, -1), cx))?;
+    let nothing = Prepared::empty(0);
+    let snapshot = cx.snapshot;
+    let mut state = ExecState::default();
+    value(&expr, &nothing, &[given], snapshot, &mut state, cx)
 }
 
 /// Runs `f` in a subtransaction: when it fails, everything that it did is undone.

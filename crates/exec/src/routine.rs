@@ -26,7 +26,7 @@ use sql::routine::{RoutineBody, prepare_body};
 use sql::{Expr, PrepareContext, Prepared};
 use types::datum::Shape;
 use types::oids::RECORD;
-use types::{Batch, Datum, FunctionRow, Text};
+use types::{Batch, Column, Datum, FunctionRow, Text};
 
 use crate::compiled::{Acting, Compiled, KNOWN_MAX, Known, SessionRoutines, TimedCall};
 use crate::context::{ExecContext, Guard, RowSink, Values};
@@ -36,6 +36,7 @@ use crate::nested::{self, ATTEMPTS};
 use crate::plan_slot::{PlanKey, PlanSlot};
 use crate::rows::{self, Row};
 use crate::run::{ExecState, Run};
+use crate::vector;
 
 /// The value of a call.
 ///
@@ -73,6 +74,34 @@ pub fn call(
         }
         None => known.routine.call(&values, cx),
     })
+}
+
+/// The values of a call for all rows of a batch; None when the function takes no batches.
+///
+/// # Errors
+/// The body's.
+pub fn call_batch(
+    function: &'static FunctionRow,
+    args: &[Expr],
+    ty: Oid,
+    batch: &Batch,
+    run: &mut Run<'_, '_>,
+) -> Result<Option<Column>> {
+    if function.returns_set || args.len() != function.args.len() {
+        return Ok(None);
+    }
+    let known = known(function, args, ty, run.cx)?;
+    if !known.routine.takes_batches() || known.inputs.is_some() {
+        return Ok(None);
+    }
+    sched::check_stack()?;
+    let mut columns = Vec::with_capacity(args.len());
+    for arg in args {
+        columns.push(vector::column(arg, batch, run)?);
+    }
+    let snapshot = run.snapshot;
+    let call = |cx: &mut ExecContext<'_>| known.routine.call_batch(&columns, batch.rows, cx);
+    in_force(&known, snapshot, run.cx, call).map(Some)
 }
 
 /// The value of a call with values: of an operator that stands in no call.

@@ -161,6 +161,13 @@ fn wide<'b>(expr: &Expr, batch: &'b Batch, run: &mut Run<'_, '_>) -> Result<Valu
         Expr::Call { function, args, ty, .. } if matches!(function.body, Body::Scalar(_)) => {
             call(function, args, *ty, batch, run)
         }
+        Expr::Call { function, args, ty, .. } if matches!(function.body, Body::User) => {
+            let call = run.cx.engine.calls.routine_of_batch;
+            match call(function, args, *ty, batch, run)? {
+                Some(column) => Ok(Values::Own(column)),
+                None => by_rows(expr, batch, run),
+            }
+        }
         Expr::Not(arg) => {
             let arg = wide(arg, batch, run)?;
             Ok(bools((0..batch.rows).map(|row| arg.truth(row).map(|v| !v))))

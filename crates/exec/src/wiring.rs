@@ -12,6 +12,7 @@ pub static CALLS: Calls = Calls {
     session_value: session::value,
     cast_through_text: session::cast_through_text,
     routine: routine::call,
+    routine_of_batch: routine::call_batch,
     routine_of_values: routine::call_values,
     describe: explain::measured,
 };

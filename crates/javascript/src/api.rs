@@ -20,8 +20,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use base::{Error, Oid, Result, err};
 use catalog::acl::privilege;
 use catalog::{AclKind, Rights};
+use exec::ExecContext;
 use exec::context::{OpenCursor, TransactionEnd};
-use exec::{ExecContext, nested};
+use exec::nested::{self, RowList};
 use rquickjs::{Array, Ctx, Function, IntoJs, Object, Value};
 use sql::utility::FetchHow;
 use sql::{Prepared, Statement, Utility};
@@ -156,7 +157,7 @@ impl Call<'_, '_> {
             13 => {
                 let text = given.text(ctx)?;
                 let types = self.types(ctx, given.next(ctx))?;
-                self.prepare(&text, &types)?;
+                nested::prepare(&text, &types, self.cx)?;
             }
             _ => return Err(Error::internal("an unknown request of JavaScript").into()),
         }
@@ -196,23 +197,6 @@ impl Call<'_, '_> {
         Ok(types)
     }
 
-    fn prepare(&mut self, text: &str, types: &[Oid]) -> Result<Arc<Prepared>> {
-        for _ in 0..nested::ATTEMPTS {
-            let key = exec::plan_slot::PlanKey::now(self.cx);
-            let prepared =
-                nested::preparing(self.cx, None, |plans, cx| plans.prepare(text, types, cx));
-            let prepared = prepared.map_err(|e| match e.fields().position {
-                0 => e.context(format!("SQL statement \"{text}\"")),
-                _ => e.inside(text),
-            })?;
-            nested::lock(&prepared, self.cx)?;
-            if exec::plan_slot::PlanKey::now(self.cx) == key {
-                return Ok(prepared);
-            }
-        }
-        Err(err!(OBJECT_IN_USE, "definitions change too fast for this statement"))
-    }
-
     fn params<'js>(
         &mut self,
         ctx: &Ctx<'js>,
@@ -250,7 +234,7 @@ impl Call<'_, '_> {
         let count = parts.len();
         for part in parts {
             let whole = if count == 1 { text } else { &text[part] };
-            let prepared = self.prepare(whole, types)?;
+            let prepared = nested::prepare(whole, types, self.cx)?;
             check_kind(&prepared)?;
             if prepared.writes && !self.volatile {
                 return Err(err!(
@@ -262,7 +246,7 @@ impl Call<'_, '_> {
             }
             let params = self.params(ctx, &prepared, values.clone())?;
             let types: Vec<Oid> = prepared.columns.iter().map(|c| c.ty).collect();
-            let mut rows = Rows { types: &types, rows: Vec::new() };
+            let mut rows = RowList::of(&types);
             let volatile = self.volatile;
             let done = nested::subtransaction(self.cx, |cx| {
                 let snapshot = nested::snapshot(volatile, cx);
@@ -304,7 +288,7 @@ impl Call<'_, '_> {
         values: Vec<Value<'js>>,
         types: &[Oid],
     ) -> std::result::Result<String, Failure> {
-        let prepared = self.prepare(text, types)?;
+        let prepared = nested::prepare(text, types, self.cx)?;
         if !sql::embedded::returns_rows(&prepared) {
             return Err(err!(
                 INVALID_CURSOR_DEFINITION,
@@ -350,7 +334,7 @@ impl Call<'_, '_> {
         };
         let columns = cursor.columns();
         let types: Vec<Oid> = columns.iter().map(|c| c.ty).collect();
-        let mut rows = Rows { types: &types, rows: Vec::new() };
+        let mut rows = RowList::of(&types);
         let fetched = cursor.fetch(how, moving, self.cx, &mut rows);
         self.cx.hooks.put_cursor(name, cursor);
         let fetched = fetched?;
@@ -389,7 +373,7 @@ impl Call<'_, '_> {
     ) -> std::result::Result<Function<'js>, Failure> {
         let regproc =
             if name.contains('(') { types::oids::REGPROCEDURE } else { types::oids::REGPROC };
-        let found = crate::value::convert(Datum::text(name), types::oids::TEXT, regproc, self.cx)?;
+        let found = nested::convert(Datum::text(name), types::oids::TEXT, regproc, self.cx)?;
         let view = self.cx.catalog_tx.view();
         let function = match found {
             Datum::Oid(oid) => view.function(oid).cloned(),
@@ -434,28 +418,4 @@ fn check_kind(prepared: &Prepared) -> Result<()> {
         .hint("Use plv8.subtransaction(), plv8.commit() or plv8.rollback()."));
     }
     Ok(())
-}
-
-/// Keeps all rows.
-struct Rows<'t> {
-    types: &'t [Oid],
-    rows: Vec<Vec<Datum>>,
-}
-
-impl exec::RowSink for Rows<'_> {
-    fn batch(&mut self, batch: &types::Batch) -> Result<()> {
-        for row in 0..batch.rows {
-            self.rows.push(exec::rows::get(batch, row, self.types));
-        }
-        Ok(())
-    }
-
-    fn row(&mut self, row: &[Datum]) -> Result<()> {
-        self.rows.push(row.to_vec());
-        Ok(())
-    }
-
-    fn copy_data(&mut self, _bytes: &[u8]) -> Result<()> {
-        Ok(())
-    }
 }

@@ -16,10 +16,10 @@
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, err};
-use exec::{ExecContext, nested};
+use exec::ExecContext;
+use exec::nested::{convert, text_of};
 use rquickjs::convert::Coerced;
 use rquickjs::{Array, BigInt, Ctx, Function, IntoJs, Object, TypedArray, Value};
-use sql::Prepared;
 use types::datum::{Array as SqlArray, Shape};
 use types::oids::*;
 use types::{Datum, TypeIo};
@@ -106,35 +106,6 @@ fn array_to_js<'js>(
         out.set(n, item)?;
     }
     Ok(out.into_value())
-}
-
-/// A value as its type prints it.
-///
-/// # Errors
-/// Those of the type.
-pub fn text_of(value: &Datum, ty: Oid, cx: &mut ExecContext<'_>) -> Result<String> {
-    if !types::io::is_reg(ty) && !types::user::is_user(ty) {
-        return types::io::to_text(ty, value, cx.format).map(Into::into);
-    }
-    match convert(value.clone(), ty, TEXT, cx)? {
-        Datum::Text(text) | Datum::Bpchar(text) => Ok(text.to_string()),
-        _ => Ok(String::new()),
-    }
-}
-
-/// A value as another type, as an assignment converts it.
-///
-/// # Errors
-/// When it can't be converted.
-pub fn convert(value: Datum, from: Oid, to: Oid, cx: &mut ExecContext<'_>) -> Result<Datum> {
-    if from == to {
-        return Ok(value);
-    }
-    let expr = nested::preparing(cx, None, |_, cx| sql::embedded::conversion(from, (to, -1), cx))?;
-    let nothing = Prepared::empty(0);
-    let snapshot = cx.snapshot;
-    let mut state = exec::run::ExecState::default();
-    nested::value(&expr, &nothing, &[value], snapshot, &mut state, cx)
 }
 
 /// A value of a type.

@@ -411,6 +411,39 @@ fn ask_for_many(bytes: usize) -> Result<()> {
     task.memory().check_with(task.pid(), i64::try_from(bytes).unwrap_or(i64::MAX / 4))
 }
 
+/// Memory that the running task has from the system and not from the allocator; counted while this lives. What
+/// another task drops counts as that one's, as with the allocator.
+#[derive(Debug, Default)]
+pub struct Mapped(i64);
+
+impl Mapped {
+    /// So many bytes are held from now on.
+    pub fn set(&mut self, bytes: usize) {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX / 4);
+        note(bytes - self.0);
+        self.0 = bytes;
+    }
+
+    /// The bytes that are held.
+    pub fn bytes(&self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        note(-self.0);
+    }
+}
+
+/// Bytes that the running task may still take before its own limit; None: there is no limit.
+pub fn left() -> Option<usize> {
+    with_account(|account| {
+        let limit = account.limit.load(Ordering::Relaxed);
+        (limit > 0).then(|| usize::try_from(limit - account.held()).unwrap_or(0))
+    })?
+}
+
 /// The allocator, counted. A program that wants the counts makes it its global allocator.
 pub struct Counting;
 

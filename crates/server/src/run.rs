@@ -130,6 +130,7 @@ fn languages() -> exec::language::Languages {
     let mut languages = exec::language::Languages::default();
     languages.register(Arc::new(plpgsql::PlPgSql));
     languages.register(Arc::new(javascript::JavaScript));
+    languages.register(Arc::new(wasm::Wasm));
     languages.register(Arc::new(exec::native::C));
     languages
 }

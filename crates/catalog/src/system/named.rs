@@ -108,12 +108,13 @@ pub(super) const ACCESS_METHODS: [(Id, &str, Id, char); 7] = [
 ];
 
 /// Oid, name, trusted, functions: call handler, handler of DO, validator.
-pub(super) const LANGUAGES: [(Id, &str, bool, [Id; 3]); 5] = [
+pub(super) const LANGUAGES: [(Id, &str, bool, [Id; 3]); 6] = [
     (12, "internal", false, [0, 0, 2246]),
     (13, "c", false, [0, 0, 2247]),
     (14, "sql", true, [0, 0, 2248]),
     (PLPGSQL, "plpgsql", true, [13560, 13561, 13562]),
     (JAVASCRIPT, "javascript", true, [0, 0, 0]),
+    (WASM, "wasm", true, [0, 0, 0]),
 ];
 
 /// The language PL/pgSQL.
@@ -121,6 +122,9 @@ pub(crate) const PLPGSQL: Id = 13563;
 
 /// The language JavaScript, which PostgreSQL has not.
 pub(crate) const JAVASCRIPT: Id = 15990;
+
+/// The language WebAssembly, which PostgreSQL has not.
+pub(crate) const WASM: Id = 15991;
 
 /// The extension of this name, which every database has.
 pub(super) const PLPGSQL_EXTENSION: Id = 13559;

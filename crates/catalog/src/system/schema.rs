@@ -15,7 +15,7 @@ use crate::system::class;
 use crate::system::classes::kind_of;
 use crate::system::cx::SystemCx;
 use crate::system::named::{
-    ACCESS_METHODS, JAVASCRIPT, LANGUAGES, PLPGSQL, PLPGSQL_EXTENSION, TABLESPACES,
+    ACCESS_METHODS, JAVASCRIPT, LANGUAGES, PLPGSQL, PLPGSQL_EXTENSION, TABLESPACES, WASM,
 };
 
 type Rows = Result<Vec<Vec<Datum>>>;
@@ -111,7 +111,7 @@ pub(super) fn pg_language(_cx: &SystemCx<'_>) -> Rows {
             .set("oid", oid(*id))
             .set("lanname", *name)
             .set("lanowner", oid(SUPERUSER))
-            .set("lanispl", matches!(*id, PLPGSQL | JAVASCRIPT))
+            .set("lanispl", matches!(*id, PLPGSQL | JAVASCRIPT | WASM))
             .set("lanpltrusted", *trusted)
             .set("lanplcallfoid", oid(*handler))
             .set("laninline", oid(*inline))

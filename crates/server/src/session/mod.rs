@@ -698,6 +698,7 @@ impl SessionState {
     fn rest(&mut self) {
         self.input.rest();
         self.out.get_mut().rest();
+        self.routines.rest();
         self.entry.task.memory().rest();
         let [place, next, last] = self.statements.likely();
         sched::will_use(&self.entry.task, [place, next, last, self.portals.likely()]);

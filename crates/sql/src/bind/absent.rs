@@ -11,7 +11,7 @@ use super::{Binder, ast};
 
 /// What belongs to the server, by kind.
 const ALWAYS_THERE: [(T, &[&str]); 1] =
-    [(T::ObjectLanguage, &["c", "internal", "javascript", "plpgsql", "sql"])];
+    [(T::ObjectLanguage, &["c", "internal", "javascript", "plpgsql", "sql", "wasm"])];
 
 /// Kinds that are named as such: the command tag and the noun.
 fn kind(kind: T) -> Option<(&'static str, &'static str)> {

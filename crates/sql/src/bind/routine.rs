@@ -18,7 +18,7 @@ use super::scope::Place;
 use super::{Binder, Scope, ast, inner};
 
 /// Languages with crates of their own.
-const PROCEDURAL_LANGUAGES: [&str; 2] = ["plpgsql", "javascript"];
+const PROCEDURAL_LANGUAGES: [&str; 3] = ["plpgsql", "javascript", "wasm"];
 
 /// `42P13`.
 fn bad(message: impl std::fmt::Display) -> base::Error {
@@ -535,6 +535,13 @@ impl Binder<'_> {
                 function.library = std::mem::take(file);
                 *file = symbol.take().unwrap_or_else(|| function.name.clone());
             }
+        } else if language == "wasm" {
+            // The module stands where a library would, and the export where its symbol would.
+            if let Some((module, _)) = &mut body {
+                self.check_module(module)?;
+                function.library = std::mem::take(module);
+                *module = symbol.take().unwrap_or_else(|| function.name.clone());
+            }
         } else if language != "sql" && !PROCEDURAL_LANGUAGES.contains(&language.as_str()) {
             base::bail!(UNDEFINED_OBJECT, "language \"{language}\" does not exist");
         }
@@ -549,6 +556,20 @@ impl Binder<'_> {
         }
         function.language = language;
         Ok(body)
+    }
+
+    /// A module that is a file of the server is a superuser's to name.
+    fn check_module(&self, module: &str) -> Result<()> {
+        let start = module.trim_start();
+        let itself = start.starts_with(['(', ';', '\\'])
+            || start.starts_with("0061736")
+            || start.starts_with("AGFzb");
+        let superuser = self.cx.catalog.role(self.cx.role).is_some_and(|r| r.superuser);
+        if itself || superuser {
+            return Ok(());
+        }
+        Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to name a file as a module")
+            .hint("Give the module itself, as text, as hexadecimal digits or in base64."))
     }
 
     /// One attribute.
