@@ -73,6 +73,23 @@ fn make(client: &mut Raw, heading: &str, module: &str, export: &str) {
     );
 }
 
+/// The CONTEXT of the error of a statement.
+fn context_of(client: &mut Raw, statement: &str) -> String {
+    run(
+        client,
+        "CREATE OR REPLACE FUNCTION context_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
+         DECLARE said text;
+         BEGIN
+           EXECUTE statement;
+           RETURN 'no error';
+         EXCEPTION WHEN OTHERS THEN
+           GET STACKED DIAGNOSTICS said = PG_EXCEPTION_CONTEXT;
+           RETURN said;
+         END $$",
+    );
+    rows(&run(client, &format!("SELECT context_of('{statement}')"))).concat()
+}
+
 #[test]
 fn values_go_in_and_come_back() {
     let (_dir, server) = start("wasm-values");
@@ -126,7 +143,7 @@ fn values_go_in_and_come_back() {
             &mut client,
             &format!("SELECT f(({value})::{ty})::text IS NOT DISTINCT FROM ({value})::{ty}::text"),
         );
-        assert_eq!(rows(&same), ["\"t\""], "{ty} {value}");
+        assert_eq!(rows(&same), ["t"], "{ty} {value}");
         run(&mut client, &format!("DROP FUNCTION f({ty})"));
     }
     // A number that the type has not.
@@ -145,7 +162,7 @@ fn values_go_in_and_come_back() {
     // Polymorphic: the types are those of the call.
     make(&mut client, "same(anyelement) RETURNS anyelement", SAME, "bytes");
     let same = run(&mut client, "SELECT same('x'::text), same(ARRAY[1, 2])");
-    assert_eq!(rows(&same), ["\"x\" \"{1,2}\""]);
+    assert_eq!(rows(&same), ["x|{1,2}"]);
     let other = client.query("SELECT same(1)");
     assert!(error(&other).starts_with("42P13"), "{other:?}");
     // The definition as it is shown makes the same function.
@@ -182,12 +199,12 @@ fn modules_are_looked_at_when_they_are_given() {
                   \x0a\x06\x01\x04\0\x20\0\x0b";
     let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
     run(&mut client, &create(&format!("\\x{hex}"), "f"));
-    assert_eq!(rows(&run(&mut client, "SELECT f(7)")), ["\"7\""]);
+    assert_eq!(rows(&run(&mut client, "SELECT f(7)")), ["7"]);
     let file = dir.path().join("f.wasm");
     std::fs::write(&file, bytes).expect("a file");
     let by_file = create(&file.display().to_string(), "f").replace("f(int)", "g(int)");
     run(&mut client, &by_file);
-    assert_eq!(rows(&run(&mut client, "SELECT g(8)")), ["\"8\""]);
+    assert_eq!(rows(&run(&mut client, "SELECT g(8)")), ["8"]);
     // The export's name is the function's unless something else is said.
     run(
         &mut client,
@@ -195,7 +212,7 @@ fn modules_are_looked_at_when_they_are_given() {
             "DROP FUNCTION f(int); CREATE FUNCTION f(int) RETURNS int LANGUAGE wasm AS '\\x{hex}'"
         ),
     );
-    assert_eq!(rows(&run(&mut client, "SELECT f(9)")), ["\"9\""]);
+    assert_eq!(rows(&run(&mut client, "SELECT f(9)")), ["9"]);
     // A file is a superuser's to name; a module is anybody's.
     run(
         &mut client,
@@ -327,36 +344,40 @@ fn modules_ask_the_server() {
     ] {
         make(&mut client, heading, ASKING, export);
     }
-    run(&mut client, &format!("CREATE PROCEDURE both(text) LANGUAGE wasm AS $wasm${ASKING}$wasm$"));
+    run(
+        &mut client,
+        &format!("CREATE PROCEDURE twice(text) LANGUAGE wasm AS $wasm${ASKING}$wasm$, 'both'"),
+    );
     run(&mut client, "CREATE TABLE t (n int CHECK (n < 100))");
     let changed = run(&mut client, "SELECT changed('INSERT INTO t SELECT generate_series(1, 10)')");
-    assert_eq!(rows(&changed), ["\"10\""]);
-    assert_eq!(rows(&run(&mut client, "SELECT first('SELECT max(n) FROM t')")), ["\"10\""]);
-    assert_eq!(rows(&run(&mut client, "SELECT total('SELECT n FROM t')")), ["\"55\""]);
+    assert_eq!(rows(&changed), ["10"]);
+    assert_eq!(rows(&run(&mut client, "SELECT first('SELECT max(n) FROM t')")), ["10"]);
+    assert_eq!(rows(&run(&mut client, "SELECT total('SELECT n FROM t')")), ["55"]);
     // A statement that fails is undone, and the function goes on.
     let code = run(&mut client, "SELECT code('INSERT INTO t VALUES (11), (100)'), count(*) FROM t");
-    assert_eq!(rows(&code), ["\"23514\" \"10\""]);
+    assert_eq!(rows(&code), ["23514|10"]);
     let passed = client.query("SELECT first('SELECT 1 / 0')");
     assert!(error(&passed).starts_with("22012 division by zero"), "{passed:?}");
-    assert!(passed.iter().any(|l| l.contains("WebAssembly function first(text)")), "{passed:?}");
+    let context = context_of(&mut client, "SELECT first(''SELECT 1 / 0'')");
+    assert!(context.contains("WebAssembly function first(text)"), "{context}");
     let one = run(&mut client, "SELECT one('SELECT upper($1)', 'naïve')");
-    assert_eq!(rows(&one), ["\"NAÏVE\""]);
+    assert_eq!(rows(&one), ["NAÏVE"]);
     // A function that is called by a query of another function of the same module.
     let nested = run(&mut client, "SELECT first('SELECT first(''SELECT 7'')')");
-    assert_eq!(rows(&nested), ["\"7\""]);
-    assert_eq!(rows(&run(&mut client, "SELECT * FROM series(2)")), ["\"1\"", "\"2\"", "NULL"]);
+    assert_eq!(rows(&nested), ["7"]);
+    assert_eq!(rows(&run(&mut client, "SELECT * FROM series(2)")), ["1", "2", "NULL"]);
     let pairs = run(&mut client, "SELECT * FROM pairs('abc')");
-    assert_eq!(rows(&pairs), ["\"3\" \"abc\"", "\"3\" NULL"]);
-    assert_eq!(rows(&run(&mut client, "SELECT (pair('xy')).*")), ["\"2\" \"xy\""]);
+    assert_eq!(rows(&pairs), ["3|abc", "3|NULL"]);
+    assert_eq!(rows(&run(&mut client, "SELECT (pair('xy')).*")), ["2|xy"]);
     let said = run(&mut client, "SELECT say('hello')");
     assert!(said.iter().any(|l| l.starts_with("N ") && l.contains("hello")), "{said:?}");
     let failed = client.query("SELECT fail()");
     assert!(error(&failed).starts_with("P0001 own words"), "{failed:?}");
     // What commits stays.
     run(&mut client, "TRUNCATE t");
-    run(&mut client, "CALL both('INSERT INTO t VALUES (1)')");
-    assert_eq!(rows(&run(&mut client, "SELECT count(*) FROM t")), ["\"1\""]);
-    let inside = client.query("BEGIN; CALL both('INSERT INTO t VALUES (1)'); COMMIT");
+    run(&mut client, "CALL twice('INSERT INTO t VALUES (1)')");
+    assert_eq!(rows(&run(&mut client, "SELECT count(*) FROM t")), ["1"]);
+    let inside = client.query("BEGIN; CALL twice('INSERT INTO t VALUES (1)'); COMMIT");
     assert!(error(&inside).starts_with("2D000"), "{inside:?}");
     client.query("ROLLBACK");
     // A function that isn't volatile writes nothing.
@@ -370,7 +391,7 @@ fn modules_ask_the_server() {
     make(&mut client, "add(bigint, int) RETURNS bigint STRICT", add, "add");
     run(&mut client, "CREATE AGGREGATE own_sum(int) (SFUNC = add, STYPE = bigint, INITCOND = 0)");
     let sum = run(&mut client, "SELECT own_sum(n) FROM generate_series(1, 10000) n");
-    assert_eq!(rows(&sum), ["\"50005000\""]);
+    assert_eq!(rows(&sum), ["50005000"]);
     assert!(server.stop());
 }
 
@@ -405,7 +426,7 @@ fn triggers_see_and_change_rows() {
          INSERT INTO t VALUES (1), (13), (2); UPDATE t SET n = 5 WHERE n = 4",
     );
     let rows_of = run(&mut client, "SELECT n, t FROM t ORDER BY n");
-    assert_eq!(rows(&rows_of), ["\"2\" \"INSERT\"", "\"10\" \"UPDATE\""]);
+    assert_eq!(rows(&rows_of), ["2|INSERT", "10|UPDATE"]);
     let directly = client.query("SELECT double()");
     assert!(error(&directly).starts_with("0A000"), "{directly:?}");
     assert!(server.stop());
@@ -451,6 +472,14 @@ const BATCH: &str = r#"(module
     (local.set $at (i32.add (local.get $at) (i32.load (local.get $at))))
     (i64.or (i64.shl (i64.extend_i32_u (local.get $at)) (i64.const 32))
             (i64.extend_i32_u (i32.sub (i32.mul (memory.size) (i32.const 65536)) (local.get $at)))))
+  ;; For each row how many there are.
+  (func (export "many") (param $rows i32) (param $at i32) (result i64)
+    (local $n i32)
+    (i32.store (i32.const 0) (local.get $rows))
+    (loop $row
+      (i32.store offset=8 (i32.shl (local.get $n) (i32.const 2)) (local.get $rows))
+      (br_if $row (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (local.get $rows))))
+    (i64.extend_i32_u (i32.add (i32.shl (local.get $rows) (i32.const 2)) (i32.const 8))))
   (func (export "short") (param $rows i32) (param $at i32) (result i64) (i64.const 0)))"#;
 
 #[test]
@@ -461,6 +490,7 @@ fn batches_come_as_columns() {
     make(&mut client, "vadd(int, int) RETURNS int STRICT", BATCH, "add batch");
     make(&mut client, "same(text) RETURNS text IMMUTABLE", BATCH, "same BATCH");
     make(&mut client, "same(int[]) RETURNS int[] IMMUTABLE", BATCH, "same BATCH");
+    make(&mut client, "many(int) RETURNS int IMMUTABLE", BATCH, "many BATCH");
     make(&mut client, "short(text) RETURNS text IMMUTABLE", BATCH, "short BATCH");
     run(
         &mut client,
@@ -474,12 +504,12 @@ fn batches_come_as_columns() {
         "SELECT count(*) FROM t WHERE same(s) IS DISTINCT FROM s",
         "SELECT count(*) FROM t WHERE same(ARRAY[n, m]) IS DISTINCT FROM ARRAY[n, m]",
     ] {
-        assert_eq!(rows(&run(&mut client, question)), ["\"0\""], "{question}");
+        assert_eq!(rows(&run(&mut client, question)), ["0"], "{question}");
     }
-    assert_eq!(
-        rows(&run(&mut client, "SELECT add(1, 2), add(1, NULL), same('é')")),
-        ["\"3\" NULL \"é\""]
-    );
+    assert_eq!(rows(&run(&mut client, "SELECT add(1, 2), add(1, NULL), same('é')")), ["3|NULL|é"]);
+    // So many rows at once as the executor has.
+    let many = run(&mut client, "SELECT max(many(n)) > 100 FROM (SELECT n FROM t LIMIT 4096) t");
+    assert_eq!(rows(&many), ["t"]);
     let malformed = client.query("SELECT short(s) FROM t");
     assert!(error(&malformed).starts_with("22P03"), "{malformed:?}");
     let set = client.query(&format!(
@@ -489,7 +519,7 @@ fn batches_come_as_columns() {
     assert!(server.stop());
 }
 
-/// What ends badly, each in its own way.
+/// Functions that end badly, each in its own way.
 const BAD: &str = r#"(module
   (memory (export "memory") 1)
   (func $inner unreachable)
@@ -534,11 +564,12 @@ fn traps_are_errors_and_hurt_nobody() {
     ] {
         let lines = client.query(&format!("SELECT {call}"));
         assert!(error(&lines).starts_with(code), "{call}: {lines:?}");
-        assert_eq!(rows(&run(&mut client, "SELECT fine()")), ["\"7\""], "after {call}");
+        assert_eq!(rows(&run(&mut client, "SELECT fine()")), ["7"], "after {call}");
     }
-    let trace = client.query("SELECT trap()");
-    let trace: Vec<&String> = trace.iter().filter(|l| l.contains("WebAssembly inner at")).collect();
-    assert_eq!(trace.len(), 1, "the back trace names the function that trapped");
+    // The back trace names the function that trapped and the one that called it.
+    let trace = context_of(&mut client, "SELECT trap()");
+    let inner = trace.find("WebAssembly inner at 0x").expect("the inner function");
+    assert!(trace[inner..].contains("WebAssembly function trap()"), "{trace}");
     // 10,000 of them, on two connections at a time.
     let port = server.port;
     let many = || {
@@ -555,7 +586,7 @@ fn traps_are_errors_and_hurt_nobody() {
         scope.spawn(many);
         scope.spawn(many);
     });
-    assert_eq!(rows(&run(&mut client, "SELECT fine()")), ["\"7\""]);
+    assert_eq!(rows(&run(&mut client, "SELECT fine()")), ["7"]);
     assert!(server.stop());
 }
 
@@ -570,7 +601,7 @@ fn endless_and_greedy_modules_end_alone() {
     run(&mut client, "RESET statement_timeout; SET session_memory_limit = '64MB'");
     let greedy = client.query("SELECT memory_hog()");
     assert!(error(&greedy).starts_with("53200"), "{greedy:?}");
-    assert_eq!(rows(&run(&mut client, "SELECT fine()")), ["\"7\""]);
+    assert_eq!(rows(&run(&mut client, "SELECT fine()")), ["7"]);
     // Two workers, more loops than these: others go on.
     let mut loops: Vec<Raw> = (0..4).map(|_| Raw::connect(server.port)).collect();
     for client in &mut loops {
@@ -598,9 +629,9 @@ fn work(session: usize, round: usize) -> (&'static str, &'static str) {
         3 => ("SELECT first('SELECT pl(7)')", ""),
         4 => ("SELECT divide(0)", "38000"),
         5 => ("SELECT js_throws()", "38000"),
-        6 => ("SET statement_timeout = '100ms'; SELECT forever()", "57014"),
-        7 => ("SET statement_timeout = '100ms'; SELECT js_forever()", "57014"),
-        8 => ("SET session_memory_limit = '16MB'; SELECT memory_hog()", "53200"),
+        6 => ("SELECT forever()", "57014"),
+        7 => ("SELECT js_forever()", "57014"),
+        8 => ("SELECT memory_hog()", "53200"),
         _ => ("SELECT first('SELECT 7 FROM pg_sleep(0.05)')", ""),
     }
 }
@@ -626,20 +657,22 @@ fn a_thousand_sessions_call_all_languages() {
     let mut sessions: Vec<Raw> = (0..SESSIONS).map(|_| Raw::connect(server.port)).collect();
     for round in 0..3 {
         for (n, session) in sessions.iter_mut().enumerate() {
-            session.send(&raw::query(work(n, round).0));
+            let (text, state) = work(n, round);
+            match state {
+                "57014" => drop(run(session, "SET statement_timeout = '100ms'")),
+                "53200" => drop(run(session, "SET session_memory_limit = '16MB'")),
+                _ => {}
+            }
+            session.send(&raw::query(text));
         }
         for (n, session) in sessions.iter_mut().enumerate() {
             let (text, state) = work(n, round);
-            let mut lines = session.until(|l| l.starts_with("Z "));
-            if text.starts_with("SET") {
-                assert!(error(&lines).starts_with(state), "{text}: {lines:?}");
-                lines = session.query("RESET statement_timeout; RESET session_memory_limit");
-                assert!(!lines.iter().any(|l| l.starts_with("E ")), "{lines:?}");
-            } else if state.is_empty() {
-                assert_eq!(rows(&lines), ["\"7\""], "{text}");
-            } else {
-                assert!(error(&lines).starts_with(state), "{text}: {lines:?}");
+            let lines = session.until(|l| l.starts_with("Z "));
+            match state {
+                "" => assert_eq!(rows(&lines), ["7"], "{text}"),
+                _ => assert!(error(&lines).starts_with(state), "{text}: {lines:?}"),
             }
+            run(session, "RESET statement_timeout; RESET session_memory_limit");
         }
     }
     // Cancels and kills, of loops and of queries that wait.
@@ -675,17 +708,32 @@ fn a_session_that_rests_has_no_instance() {
     make_bad(&mut first);
     let mut sessions: Vec<Raw> = (0..SESSIONS).map(|_| Raw::connect(server.port)).collect();
     for session in &mut sessions {
-        assert_eq!(rows(&session.query("SELECT 7")), ["\"7\""]);
+        assert_eq!(rows(&session.query("SELECT 7")), ["7"]);
     }
     let before = resident_kib(server.pid());
     for session in &mut sessions {
-        assert_eq!(rows(&session.query("SELECT fine()")), ["\"7\""]);
+        assert_eq!(rows(&session.query("SELECT fine()")), ["7"]);
     }
     let most = before + 32 * SESSIONS as i64;
     let after = await_resident_kib(&server, most);
     eprintln!("{} KiB a session for having called a function", (after - before) / SESSIONS as i64);
     assert!(after <= most, "{before} KiB before, {after} after");
     assert_eq!(watcher.one("SELECT fine()"), "7");
+    assert!(server.stop());
+}
+
+#[test]
+fn the_examples_of_the_guide_run() {
+    let (_dir, server) = start("guide-languages");
+    let mut client = Raw::connect(server.port);
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/languages.md");
+    let page = std::fs::read_to_string(page).expect("the guide");
+    let mut answers = Vec::new();
+    for block in page.split("```sql\n").skip(1) {
+        let (statements, _) = block.split_once("```").expect("an end of the block");
+        answers.extend(rows(&run(&mut client, statements)));
+    }
+    assert_eq!(answers, ["creme-brulee-twice", "[\"bolt\", \"cog\"]", "21", "333833500"]);
     assert!(server.stop());
 }
 
@@ -712,13 +760,13 @@ fn examples_do_what_they_say() {
     create("roman(int) RETURNS text IMMUTABLE", "roman", "roman");
     create("audit() RETURNS trigger", "roman", "audit");
     let slug = run(&mut client, "SELECT slug('Crème brûlée,  TWICE!')");
-    assert_eq!(rows(&slug), ["\"crème-brûlée-twice\""]);
+    assert_eq!(rows(&slug), ["crème-brûlée-twice"]);
     run(
         &mut client,
         "CREATE TABLE articles (title text, slug text GENERATED ALWAYS AS (slug(title)) STORED);
          INSERT INTO articles SELECT 'The Title ' || n % 3 FROM generate_series(1, 10) n",
     );
-    assert_eq!(rows(&run(&mut client, "SELECT seen('the-title-1')")), ["\"4\""]);
+    assert_eq!(rows(&run(&mut client, "SELECT seen('the-title-1')")), ["4"]);
     // Berlin and Lisbon; a great circle's quarter; nothing.
     let distances = run(
         &mut client,
@@ -726,14 +774,14 @@ fn examples_do_what_they_say() {
          FROM (VALUES (1, 52.52, 13.405, 38.7223, -9.1393), (2, 0, 0, 0, 90), (3, 1, 2, 1, 2),
                       (4, NULL, 1, 1, 1)) v(n, a, b, c, d)",
     );
-    assert_eq!(rows(&distances), ["\"2312 10008 0\""]);
+    assert_eq!(rows(&distances), ["2312 10008 0"]);
     let far = run(
         &mut client,
         "SELECT count(*) FROM generate_series(-90, 90) a, generate_series(-180, 180) b
          WHERE distance(a, b, -a, b) > 20016",
     );
-    assert_eq!(rows(&far), ["\"0\""]);
-    assert_eq!(rows(&run(&mut client, "SELECT roman(1987)")), ["\"MCMLXXXVII\""]);
+    assert_eq!(rows(&far), ["0"]);
+    assert_eq!(rows(&run(&mut client, "SELECT roman(1987)")), ["MCMLXXXVII"]);
     let thrown = client.query("SELECT roman(4000)");
     assert!(error(&thrown).starts_with("38000 out of the numbers"), "{thrown:?}");
     run(
@@ -742,6 +790,6 @@ fn examples_do_what_they_say() {
          CREATE TRIGGER a BEFORE INSERT OR UPDATE ON t FOR EACH ROW EXECUTE FUNCTION audit();
          INSERT INTO t VALUES (1)",
     );
-    assert_eq!(rows(&run(&mut client, "SELECT n, changed_by FROM t")), ["\"1\" \"INSERT\""]);
+    assert_eq!(rows(&run(&mut client, "SELECT n, changed_by FROM t")), ["1|INSERT"]);
     assert!(server.stop());
 }

@@ -17,7 +17,6 @@
 //! * After an error the instance is dropped: nobody knows what state a trap has left. Dropping a call that is under
 //!   way unwinds its stack.
 
-use std::collections::HashMap;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,12 +52,12 @@ pub struct Running {
     /// Where arguments are put, and how many bytes there are.
     room: (u32, usize),
     /// Exports that were looked up, by the number of the routine.
-    functions: HashMap<u64, Func>,
+    functions: Vec<(u64, Func)>,
 }
 
 /// A session's instances that rest, by module.
 #[derive(Default)]
-struct Resting(Mutex<Vec<(u64, Running)>>);
+struct Resting(Mutex<Vec<(u64, Box<Running>)>>);
 
 /// How the statement that calls answers requests.
 pub struct Host {
@@ -114,18 +113,18 @@ impl Running {
     ///
     /// # Errors
     /// `38000` and others of the module's start; `53200`.
-    pub fn take(code: &Arc<Code>, host: &Host, cx: &mut ExecContext<'_>) -> Result<Running> {
+    pub fn take(code: &Arc<Code>, host: &Host, cx: &mut ExecContext<'_>) -> Result<Box<Running>> {
         let kept = cx.routines.kept_at_work(KEY, || Box::new(Resting::default()));
         if let Some(resting) = kept.downcast_ref::<Resting>() {
             let mut resting = resting.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let fits = |(number, running): &(u64, Running)| {
+            let fits = |(number, running): &(u64, Box<Running>)| {
                 *number == code.number && running.role == cx.role
             };
             if let Some(at) = resting.iter().rposition(fits) {
                 return Ok(resting.swap_remove(at).1);
             }
         }
-        Running::new(code, host, cx)
+        Running::new(code, host, cx).map(Box::new)
     }
 
     fn new(code: &Arc<Code>, host: &Host, cx: &mut ExecContext<'_>) -> Result<Running> {
@@ -139,7 +138,7 @@ impl Running {
         let instance = made.map_err(|error| failure(error, &shared))?;
         let memory = instance.get_memory(&mut store, "memory");
         store.data_mut().memory = memory;
-        let functions = HashMap::new();
+        let functions = Vec::new();
         let mut running =
             Running { role: cx.role, store, instance, shared, memory, room: (0, 0), functions };
         if let Some(begin) = running.instance.get_func(&mut running.store, "_initialize") {
@@ -152,7 +151,7 @@ impl Running {
     }
 
     /// Gives it back to the session.
-    pub fn give(self, code: &Code, cx: &mut ExecContext<'_>) {
+    pub fn give(self: Box<Self>, code: &Code, cx: &mut ExecContext<'_>) {
         let kept = cx.routines.kept_at_work(KEY, || Box::new(Resting::default()));
         let Some(resting) = kept.downcast_ref::<Resting>() else { return };
         let mut resting = resting.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -167,13 +166,13 @@ impl Running {
     /// # Errors
     /// `42883`.
     pub fn function(&mut self, routine: u64, name: &str) -> Result<Func> {
-        if let Some(function) = self.functions.get(&routine) {
+        if let Some((_, function)) = self.functions.iter().find(|(number, _)| *number == routine) {
             return Ok(*function);
         }
         let found = self.instance.get_func(&mut self.store, name);
         let function = found
             .ok_or_else(|| err!(UNDEFINED_FUNCTION, "the module exports no function \"{name}\""))?;
-        self.functions.insert(routine, function);
+        self.functions.push((routine, function));
         Ok(function)
     }
 

@@ -23,6 +23,8 @@ use crate::source::{self, Source};
 const WASM_STACK_BYTES: usize = 256 << 10;
 /// The stack of a call, of which the rest is for the functions that it imports.
 const CALL_STACK_BYTES: usize = 384 << 10;
+/// The (virtual) stack of a compiler's thread.
+const COMPILER_STACK_BYTES: usize = 64 << 20;
 /// The epoch's length.
 const TICK: Duration = Duration::from_millis(1);
 /// Ticks without a call after which the clock stops.
@@ -100,8 +102,20 @@ impl Runtime {
     /// `42P13` with the compiler's words; those of reading a file.
     pub fn module(&self, source: &str) -> Result<Arc<Code>> {
         let source = source::parse(source)?;
-        // Module and digest are made elsewhere, so that the worker goes on with others.
-        sched::blocking(WaitEvent::ExtensionExtension, move || self.known_or_compiled(source))
+        // Module and digest are made elsewhere, so that the worker goes on with others, and on a stack that is large
+        // enough for a compiler. A panic of the compiler is an error of this statement alone.
+        sched::blocking(WaitEvent::ExtensionExtension, move || {
+            std::thread::scope(|scope| {
+                let compiler = std::thread::Builder::new().name("wasm compiler".to_owned());
+                let compiler = compiler.stack_size(COMPILER_STACK_BYTES);
+                let compiler = compiler.spawn_scoped(scope, || self.known_or_compiled(source));
+                let compiler =
+                    compiler.map_err(|error| Error::io("could not start a compiler", &error))?;
+                compiler.join().unwrap_or_else(|_| {
+                    Err(Error::internal("the compiler of WebAssembly has failed"))
+                })
+            })
+        })
     }
 
     fn known_or_compiled(&self, source: Source) -> Result<Arc<Code>> {

@@ -88,7 +88,7 @@ impl Rows {
 /// One firing of a trigger.
 #[derive(Default)]
 pub struct Firing {
-    /// What [`host`](crate::host)'s `trigger` gives by number.
+    /// The answers of the import `trigger`, by number.
     pub facts: Vec<String>,
     pub columns: Vec<String>,
     pub old: Option<Vec<Cell>>,
@@ -97,7 +97,7 @@ pub struct Firing {
     pub set: Vec<(usize, Option<Vec<u8>>)>,
 }
 
-/// What a call shares with the functions that its module imports.
+/// The state that a call shares with the functions that its module imports.
 #[derive(Default)]
 pub struct Exchange {
     pub request: Option<Request>,
@@ -142,7 +142,7 @@ impl Shared {
     }
 }
 
-/// What a store holds for its instance.
+/// The data of an instance's store.
 pub struct Guest {
     pub shared: Shared,
     pub memory: Option<Memory>,

@@ -553,7 +553,7 @@ impl Routine for WasmRoutine {
     }
 }
 
-/// What a trigger's function may ask for.
+/// The facts and rows that a trigger's function may ask for.
 fn firing(call: &TriggerCall<'_>, schema: String, cx: &mut ExecContext<'_>) -> Result<Firing> {
     let level = if call.row_level { "ROW" } else { "STATEMENT" };
     let mut facts: Vec<String> =
