@@ -569,8 +569,7 @@ impl Printer<'_, '_> {
 
     fn quoted(&self, value: &Datum, ty: Oid) -> String {
         let text = self.text_of(value, ty);
-        let escape = if text.contains('\\') { "E" } else { "" };
-        format!("{escape}'{}'", text.replace('\'', "''").replace('\\', "\\\\"))
+        format!("'{}'", text.replace('\'', "''"))
     }
 
     /// A constant, labelled with its type unless its text alone has that type.

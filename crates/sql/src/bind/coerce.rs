@@ -373,7 +373,14 @@ impl Binder<'_> {
                     self.note_call(function.oid);
                     self.note_use(function.oid.0, 0);
                 }
-                self.call(function, args, to, position)
+                let result = function.result;
+                if types::io::is_reg(to) && !types::row::same_form(result, to) {
+                    // `int2` becomes `int4` on its way to an object's name.
+                    let number = self.call(function, args, result, position);
+                    self.in_out(number, to, -1)
+                } else {
+                    self.call(function, args, to, position)
+                }
             }
         })
     }
