@@ -105,8 +105,14 @@ fn the_page_shows_what_happens() {
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let (dom, complaints) = browse(dir.path(), port, "1280,1700", &["--dump-dom"]);
     check(&dom, &complaints);
-    for part in ["UPDATE shelf SET n = ", "transactionid", "&lt;img src=x", "Buffer pool", "<path", "stand behind pid"]
-    {
+    for part in [
+        "UPDATE shelf SET n = ",
+        "transactionid",
+        "&lt;img src=x",
+        "Buffer pool",
+        "<path",
+        "stand behind pid",
+    ] {
         assert!(dom.contains(part), "no {part} in {dom}");
     }
     let (dom, complaints) = browse(dir.path(), port, "500,900", &["--dump-dom"]);

@@ -394,7 +394,14 @@ pub fn up_to_date<R>(
     let values = cx.hooks.current_values((cx.settings, cx.format));
     let (now, before) =
         (values.settings.str(setting::SEARCH_PATH), cx.settings.str(setting::SEARCH_PATH));
-    let path = (now != before).then(|| path_of(&cx.catalog_tx.view(), now, cx.user));
+    let role = changed_role(&values.settings, cx)?;
+    let (user, role) = match &role {
+        Some((role, user)) => (user.as_str(), *role),
+        None => (cx.user, cx.role),
+    };
+    // A role has a schema of its own in the path, and may not look into others.
+    let renamed = now != before || role != cx.role;
+    let path = renamed.then(|| path_of(&cx.catalog_tx.view(), now, user));
     let path = path.as_deref().unwrap_or(cx.search_path);
     let mut inner = ExecContext {
         snapshot: cx.snapshot,
@@ -402,12 +409,51 @@ pub fn up_to_date<R>(
         settings_version,
         format: &values.format,
         search_path: path,
-        environment: sql::environment(&values.settings, path, cx.user, cx.database.1),
+        user,
+        role,
+        environment: sql::environment(&values.settings, path, user, cx.database.1),
         params: cx.params,
         nonatomic: cx.nonatomic,
         ..cx.inner()
     };
     f(&mut inner)
+}
+
+/// The role that SET ROLE has given since a context's settings were read.
+///
+/// # Errors
+/// `42501` for one that the session may not become.
+fn changed_role(
+    now: &base::settings::Settings,
+    cx: &mut ExecContext<'_>,
+) -> Result<Option<(u32, String)>> {
+    let name = now.str(setting::ROLE);
+    // Code that runs in somebody else's name does so until it ends.
+    if name == cx.settings.str(setting::ROLE) || cx.guard != Guard::None {
+        return Ok(None);
+    }
+    let (user, session) = cx.session_user;
+    become_role(name, (session, user.to_owned()), cx).map(Some)
+}
+
+/// A role by its name, which the session must be a member of; `none`: the session's.
+fn become_role(
+    name: &str,
+    session: (u32, String),
+    cx: &mut ExecContext<'_>,
+) -> Result<(u32, String)> {
+    if name == "none" {
+        return Ok(session);
+    }
+    let view = cx.catalog_tx.view();
+    let Some(role) = view.role_named(name) else {
+        base::bail!(INVALID_PARAMETER_VALUE, "role \"{name}\" does not exist");
+    };
+    let rights = catalog::Rights { catalog: &view, database: cx.database.1 };
+    if !rights.is_member(session.0, role.oid) {
+        base::bail!(INSUFFICIENT_PRIVILEGE, "permission denied to set role \"{name}\"");
+    }
+    Ok((role.oid, name.to_owned()))
 }
 
 /// Functions in SQL.
@@ -667,18 +713,7 @@ fn set_role(definition: &Function, cx: &mut ExecContext<'_>) -> Result<Option<(u
     let guard = if definition.security_definer { Guard::Definer } else { cx.guard };
     crate::security::check_setting(crate::context::Acting { guard, ..cx.acting() }, "role")?;
     let (user, session) = cx.session_user;
-    if name == "none" {
-        return Ok(Some((session, user.to_owned())));
-    }
-    let view = cx.catalog_tx.view();
-    let Some(role) = view.role_named(name) else {
-        base::bail!(INVALID_PARAMETER_VALUE, "role \"{name}\" does not exist");
-    };
-    let rights = catalog::Rights { catalog: &view, database: cx.database.1 };
-    if !rights.is_member(session, role.oid) {
-        base::bail!(INSUFFICIENT_PRIVILEGE, "permission denied to set role \"{name}\"");
-    }
-    Ok(Some((role.oid, name.clone())))
+    become_role(name, (session, user.to_owned()), cx).map(Some)
 }
 
 /// The schemas of a search_path, `pg_catalog` first unless it is named.

@@ -522,8 +522,13 @@ impl SessionHooks for Hooks<'_> {
         }
         let mut settings = self.settings.clone();
         for change in &*self.changes {
-            // Whether the session may was asked when the change was made.
-            let _ = settings.set(&change.name, change.value.as_deref(), change.local);
+            // Whether the session may was asked when the change was made; of a role it is asked again by those that
+            // would run in its name.
+            let value = change.value.as_deref();
+            let _ = match change.name.eq_ignore_ascii_case("role") {
+                true => settings.set_identity(setting::ROLE, value.unwrap_or("none"), change.local),
+                false => settings.set(&change.name, value, change.local),
+            };
         }
         let format = FormatContext { now: format.now, ..settings.format.clone() };
         let values = Arc::new(Values { settings: settings.get().clone(), format });
