@@ -9,6 +9,7 @@ use types::extension::Library;
 use types::func::Body;
 
 use crate::common::Bodies;
+use crate::dmetaphone;
 
 /// The extension's code.
 pub static LIBRARY: Library = Library { name: "fuzzystrmatch", bodies, ..Library::EMPTY };
@@ -276,6 +277,11 @@ fn bodies() -> Bodies {
             }),
         ),
         ("metaphone", Body::Scalar(|args, _| metaphone_of(args))),
+        ("dmetaphone", Body::Scalar(|a, _| Ok(Datum::text(&dmetaphone::codes(a[0].as_str())[0])))),
+        (
+            "dmetaphone_alt",
+            Body::Scalar(|a, _| Ok(Datum::text(&dmetaphone::codes(a[0].as_str())[1]))),
+        ),
         ("soundex", Body::Scalar(|args, _| Ok(Datum::text(&soundex(args[0].as_str()))))),
         (
             "difference",

@@ -12,6 +12,7 @@ mod citext;
 mod common;
 mod cube;
 mod dictionaries;
+mod dmetaphone;
 mod earthdistance;
 mod fuzzystrmatch;
 mod hstore;
