@@ -18,6 +18,8 @@ pub struct Beat {
     waits: Vec<(WaitEvent, u64)>,
     /// Executions by identifier.
     statements: Vec<(u64, Measure)>,
+    /// Bytes of log by identifier.
+    logged: Vec<(u64, u64)>,
 }
 
 /// So many operations, the time that they took in nanoseconds, and the pages that they wanted.
@@ -87,6 +89,13 @@ impl Beat {
         self.counts[what as usize]
     }
 
+    /// The part of all statements' log that is this one's, 0 to 1.
+    pub fn part_of_log(&self, statement: u64) -> f64 {
+        let all: u64 = self.logged.iter().map(|(_, bytes)| bytes).sum();
+        let its = self.logged.iter().filter(|(id, _)| *id == statement);
+        its.map(|(_, bytes)| bytes).sum::<u64>() as f64 / all.max(1) as f64
+    }
+
     /// Time that statements waited for these events, nanoseconds.
     pub fn waited_ns(&self, events: &[WaitEvent]) -> u64 {
         self.waits.iter().filter(|(event, _)| events.contains(event)).map(|(_, ns)| ns).sum()
@@ -135,8 +144,10 @@ impl Gathering {
                     None => statements.push((statement.id, measure)),
                 }
             }
+            let logged = slice.statements.iter().map(|s| (s.id, s.get(Use::WalBytes)));
+            let logged = logged.filter(|(_, bytes)| *bytes > 0).collect();
             let Slice { at, span_us, counts, .. } = *slice;
-            self.beats.push(Beat { at, span_us, counts, waits, statements });
+            self.beats.push(Beat { at, span_us, counts, waits, statements, logged });
         }
         self.sum.add(slice);
     }

@@ -26,7 +26,9 @@ pub(super) fn find(facts: &Facts, found: &mut Vec<Finding>) {
     if part < PART || written / statement.calls.max(1) < BULK_BYTES {
         return;
     }
-    let lost_ns = facts.waited_ns(EVENTS);
+    // At other times the log is others'.
+    let during = facts.beats.iter().filter(|beat| beat.part_of_log(statement.id) >= PART);
+    let lost_ns: u64 = during.map(|beat| beat.waited_ns(EVENTS)).sum();
     let rate = (written as f64 / facts.seconds()) as u64;
     let sentence = format!(
         "{} of the log, {} a second, come from {}; all who commit wait for it.",
@@ -35,7 +37,7 @@ pub(super) fn find(facts: &Facts, found: &mut Vec<Finding>) {
         short(&statement.text)
     );
     let evidence = format!(
-        "{} of {} of log, {} records, {} waited for the log by all statements",
+        "{} of {} of log, {} records, {} waited for the log meanwhile by all statements",
         bytes(written),
         bytes(facts.count(Count::WalBytes)),
         statement.get(Use::WalRecords),
@@ -74,6 +76,21 @@ mod tests {
     fn a_bulk_statement_is_named() {
         let found = with(0, 20 << 20);
         assert_eq!((found[0].kind, found[0].statement), ("wal_volume", 9));
+    }
+
+    #[test]
+    fn waits_at_other_times_are_not_put_down_to_it() {
+        let second = |slice: &mut crate::history::slice::Slice| {
+            healthy(slice);
+            used(slice, Use::WalBytes, 1000);
+            if slice.at == 100_000_000 {
+                statement(slice, 9, "COPY big FROM stdin", 0, 1.0, 0.5);
+                used(slice, Use::WalBytes, 20 << 20);
+            }
+        };
+        let mut found = Vec::new();
+        find(&Facts::of(&ten_seconds(second), &[]), &mut found);
+        assert_eq!((found.len(), found[0].lost_ns), (1, 1_000_000_000));
     }
 
     #[test]
