@@ -206,7 +206,7 @@ fn prune(parts: &[Part<'_>], own: &Cols, e: &Expr) -> Prune {
 }
 
 fn test(part: &Part<'_>, own: &Cols, e: &Expr) -> Option<Prune> {
-    if let Some(c) = part.key.comparison(e, own) {
+    if let Some(c) = part.key.comparison(e, own).filter(|c| is_of_kind(part, c.value.ty())) {
         let exact = c.exact;
         return Some(Prune::Test(
             part.name,
@@ -229,6 +229,10 @@ fn test(part: &Part<'_>, own: &Cols, e: &Expr) -> Option<Prune> {
     match e {
         Expr::ArrayOp { function, left, array, all: false } if walk::is_equality(function) => {
             let array = part.key.any_of(left, array, own)?;
+            let element = types::TypeIo::get(array.ty()).map(|t| t.element)?;
+            if !is_of_kind(part, element) {
+                return None;
+            }
             Some(Prune::Test(part.name, Test::Any(array)))
         }
         Expr::Call { function, args, .. }
@@ -247,6 +251,15 @@ fn test(part: &Part<'_>, own: &Cols, e: &Expr) -> Option<Prune> {
         }
         _ => boolean(part, e),
     }
+}
+
+/// Whether values of a type are compared with bounds of the key as they are: those of other types have a place
+/// among them only in the session's time zone, or by rounding.
+fn is_of_kind(part: &Part<'_>, ty: base::Oid) -> bool {
+    use types::oids::{BPCHAR, INT2, INT4, INT8, NAME, TEXT, VARCHAR};
+    let (own, ty) = (part.key.ty(), types::user::base_type(ty, -1).0);
+    let both = |kind: &[base::Oid]| kind.contains(&own) && kind.contains(&ty);
+    own == ty || both(&[INT2, INT4, INT8]) || both(&[TEXT, VARCHAR, BPCHAR, NAME])
 }
 
 /// A boolean key by itself.
@@ -283,6 +296,9 @@ fn rows(
     let compared = |name: &'static str, (a, b, ..): &(Expr, Expr, _, _)| {
         parts.iter().find_map(|part| {
             let c = part.key.compared(name, a, b, own)?;
+            if !is_of_kind(part, c.value.ty()) {
+                return None;
+            }
             let test = match c.op {
                 "=" if c.exact => Test::Equal(c.value),
                 "<" | "<=" => Test::Upper(c.value, true),
