@@ -226,3 +226,106 @@ fn postgresql_subscribes() {
     support::psql(oracle.port, &["-q"], "drop subscription s");
     assert_eq!(server.query("select count(*) from pg_replication_slots").trim(), "0");
 }
+
+/// Makes `subscriber` follow `publisher`, changes rows and compares.
+fn follows(publisher: u16, subscriber: u16) {
+    let tables = "create table t (a int primary key, b text, c timestamptz, d numeric, e int[]);
+        create table nokey (a int, b text); alter table nokey replica identity full;
+        create table parted (a int primary key, b text) partition by range (a);
+        create table parted_1 partition of parted for values from (0) to (1000);
+        create table parted_2 partition of parted for values from (1000) to (2000);";
+    for port in [publisher, subscriber] {
+        support::psql(port, &["-q"], tables);
+    }
+    let filling = "insert into t select n, case when n % 3 = 0 then null else E'row\\t' || n end, now(), n / 7.0, array[n, null]
+          from generate_series(1, 2000) n;
+        insert into nokey select n % 5, 'x' from generate_series(1, 50) n;
+        insert into parted select n, 'p' from generate_series(1, 1999) n;
+        create publication p for all tables;";
+    support::psql(publisher, &["-q"], filling);
+    let subscribe = format!(
+        "create subscription s connection 'host=127.0.0.1 port={publisher} user=postgres dbname=postgres' \
+         publication p"
+    );
+    support::psql(subscriber, &["-q"], &subscribe);
+    let mut client = Client::connect(subscriber).unwrap();
+    client.give_up_after(Duration::from_secs(60)).unwrap();
+    client.await_one("select count(*) from pg_subscription_rel where srsubstate <> 'r'", "0");
+    let changing = "update t set b = 'changed', a = a + 10000 where a <= 10;
+        delete from t where a between 500 and 599;
+        update nokey set b = 'y' where a = 3;
+        delete from nokey where a = 4;
+        update parted set a = 1500 + a - 500 where a between 500 and 505 and false;
+        update parted set b = 'q' where a % 7 = 0;
+        begin; insert into t values (-1); rollback;
+        begin; insert into t values (-2); savepoint s; insert into t values (-3); rollback to s; commit;
+        insert into t values (0, null);";
+    support::psql(publisher, &["-q"], changing);
+    client.await_one("select count(*) from t where a = 0", "1");
+    for sql in [
+        "select count(*), sum(a), sum(hashtext(b)::int8), sum(d), sum(cardinality(e)), max(c) from t",
+        "select a, b, count(*) from nokey group by 1, 2 order by 1, 2",
+        "select count(*), sum(a), sum(hashtext(b)::int8) from parted",
+    ] {
+        let wanted = support::psql(publisher, &["-At"], sql);
+        assert_eq!(support::psql(subscriber, &["-At"], sql), wanted, "{sql}");
+    }
+    let more = "create table later (a int primary key); insert into later values (1), (2);";
+    support::psql(publisher, &["-q"], more);
+    support::psql(subscriber, &["-q"], "create table later (a int primary key)");
+    support::psql(subscriber, &["-q"], "alter subscription s refresh publication");
+    client.await_one("select count(*) from later", "2");
+    support::psql(publisher, &["-q"], "truncate t");
+    client.await_one("select count(*) from t", "0");
+    support::psql(subscriber, &["-q"], "drop subscription s");
+    let left = support::psql(publisher, &["-At"], "select count(*) from pg_replication_slots");
+    assert_eq!(left.trim(), "0");
+}
+
+#[test]
+fn a_server_subscribes_to_postgresql() {
+    let dir = TempDir::new("logical-from");
+    let server = Server::start(dir.path(), &[]);
+    let oracle = Oracle::start_with("C.UTF-8", &["wal_level=logical"]);
+    follows(oracle.port, server.port);
+}
+
+#[test]
+fn a_server_subscribes_to_a_server() {
+    let dir = TempDir::new("logical-between");
+    let publisher = Server::start(dir.path(), &["wal_level=logical"]);
+    let other = TempDir::new("logical-between-2");
+    let subscriber = Server::start(other.path(), &[]);
+    follows(publisher.port, subscriber.port);
+}
+
+#[test]
+fn a_subscriber_that_is_killed_loses_nothing_and_doubles_nothing() {
+    let dir = TempDir::new("logical-kill");
+    let publisher = Server::start(dir.path(), &["wal_level=logical"]);
+    let other = TempDir::new("logical-kill-2");
+    let mut subscriber = Server::start(other.path(), &[]);
+    publisher.query("create table t (a int, b int); ");
+    subscriber.query("create table t (a int, b int)");
+    publisher.query("create publication p for table t with (publish = 'insert')");
+    subscriber.query(&format!(
+        "create subscription s connection 'host=127.0.0.1 port={} user=postgres dbname=postgres' publication p",
+        publisher.port
+    ));
+    let port = subscriber.port;
+    let mut client = Client::connect(publisher.port).unwrap();
+    for round in 0..5 {
+        for n in 0..200 {
+            client.query(&format!("insert into t values ({round}, {n})")).unwrap();
+        }
+        subscriber.kill();
+        subscriber = Server::start_on(other.path(), port, &[]);
+    }
+    let mut watcher = Client::connect(subscriber.port).unwrap();
+    watcher.give_up_after(Duration::from_secs(60)).unwrap();
+    watcher.await_one("select count(*) from t", "1000");
+    client.query("insert into t values (9, 9)").unwrap();
+    watcher.await_one("select count(*) from t where a = 9", "1");
+    let sums = "select count(*), count(distinct (a, b)) from t";
+    assert_eq!(subscriber.query(sums).trim(), "1001|1001");
+}

@@ -9,6 +9,11 @@ use std::{error, fmt};
 pub struct SqlState(pub [u8; 5]);
 
 impl SqlState {
+    /// The code with this text; None: it is none.
+    pub fn parse(text: &str) -> Option<SqlState> {
+        text.as_bytes().try_into().ok().map(SqlState)
+    }
+
     /// The code's text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or("XX000")

@@ -25,6 +25,7 @@
 
 mod auto_explain;
 pub mod calls;
+pub mod apply;
 pub mod change_log;
 pub mod compiled;
 pub mod context;

@@ -157,10 +157,23 @@ pub fn run_prepared(
     cx: &mut ExecContext<'_>,
     each: &mut dyn FnMut(&[Datum]) -> Result<()>,
 ) -> Result<()> {
+    run_with(prepared, &[], cx, each)
+}
+
+/// As [`run_prepared`], with parameters.
+///
+/// # Errors
+/// The query's, and `each`'s.
+pub fn run_with(
+    prepared: &Arc<Prepared>,
+    params: &[Datum],
+    cx: &mut ExecContext<'_>,
+    each: &mut dyn FnMut(&[Datum]) -> Result<()>,
+) -> Result<()> {
     let mut snapshot = cx.tx.latest_snapshot();
     snapshot.command = cx.tx.command() + 1;
     let run = cx.engine.calls.run;
-    let mut inner = ExecContext { snapshot, ..cx.inner() };
+    let mut inner = ExecContext { snapshot, params, ..cx.inner() };
     let types = prepared.columns.iter().map(|c| c.ty).collect();
     run(prepared, &mut inner, &mut Each { types, f: each })?;
     Ok(())

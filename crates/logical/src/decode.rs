@@ -39,7 +39,7 @@ pub enum Change {
     Row {
         /// Its table.
         table: Arc<StreamTable>,
-        /// What happened.
+        /// The kind of change.
         operation: Operation,
         /// The row before, as far as it is known; all columns ever.
         old: OldRow<Vec<Datum>>,

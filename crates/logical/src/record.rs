@@ -1,4 +1,4 @@
-//! What the log tells those who follow it: payloads of the log with codes of their own, which recovery passes over.
+//! Records for those who follow the log: payloads of the log with codes of their own, which recovery passes over.
 //!
 //! | code | record | payload (little-endian) |
 //! | --- | --- | --- |
@@ -98,7 +98,7 @@ impl TableShape {
     }
 }
 
-/// What happened to a row.
+/// The kind of a row's change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// It is new.

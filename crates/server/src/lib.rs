@@ -50,6 +50,7 @@ pub mod server;
 pub mod session;
 pub mod signals;
 pub mod statements;
+pub mod subscription;
 pub mod supervisor;
 pub mod user_types;
 pub mod views;

@@ -121,6 +121,7 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
     saved_statistics::restore(&server);
     server.statistics.start(&server, saved_statistics::work);
     server.partitions.start(&server, partition_maintenance::work);
+    server.subscriber.start(&server, crate::subscription::work);
     wait_sampler::start(&server);
     Ok((server, sockets))
 }
@@ -210,6 +211,7 @@ fn until_stopped(server: &Arc<Server>) -> Result<()> {
         return Ok(());
     }
     server.autovacuum.stop();
+    server.subscriber.stop();
     server.partitions.stop();
     server.resizer.stop();
     server.statistics.stop();

@@ -91,6 +91,10 @@ pub struct Server {
     pub statistics: Background,
     /// Makes partitions by interval ahead of time and takes old ones away.
     pub partitions: Background,
+    /// Begins workers of subscriptions.
+    pub subscriber: Background,
+    /// Those workers.
+    pub subscriptions: crate::subscription::registry::Workers,
     /// The past, second by second.
     pub history: History,
     /// The profile of where the time goes.
@@ -154,6 +158,8 @@ impl Server {
             resizer: Background::new("resizer"),
             statistics: Background::new("statistics writer"),
             partitions: Background::new("partition maintenance"),
+            subscriber: Background::new("logical replication launcher"),
+            subscriptions: crate::subscription::registry::Workers::default(),
             history: History::default(),
             profiler: Profiler::default(),
             http: Endpoint::default(),

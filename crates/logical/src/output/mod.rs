@@ -1,4 +1,4 @@
-//! What plugins make of transactions: `test_decoding`, `wal2json`, `pgoutput`.
+//! Output plugins, which turn transactions into text and messages: `test_decoding`, `wal2json`, `pgoutput`.
 
 pub mod json;
 pub mod pgoutput;

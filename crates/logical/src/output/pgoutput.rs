@@ -46,7 +46,7 @@ pub struct RelationColumn {
 pub struct Outgoing {
     /// The table.
     pub relation: Arc<Relation>,
-    /// What happened.
+    /// The kind of change.
     pub operation: Operation,
     /// The row before.
     pub old: OldRow<Vec<Datum>>,

@@ -119,6 +119,43 @@ impl Headless {
         self.state.automatic = true;
     }
 
+    /// Gives a setting a value for the session.
+    pub fn set(&mut self, setting: base::settings::SettingId, value: Value) {
+        self.state.settings.set_internal(setting, value);
+    }
+
+    /// Calls `f` in a transaction and commits; what it did is durable then. `origin`: the server and position that the
+    /// transaction comes from.
+    ///
+    /// # Errors
+    /// `f`'s, and those of the commit: then it is rolled back.
+    pub fn within<R>(
+        &mut self,
+        origin: Option<(String, u64)>,
+        f: impl FnOnce(&mut exec::context::ExecContext<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let state = &mut *self.state;
+        state.reload_if_stale();
+        state.begin_statement("");
+        state.origin = origin;
+        let result = state.guarded(|s| s.in_context(f));
+        state.origin = None;
+        if result.is_err() {
+            state.fail_transaction();
+        }
+        let out = state.out.get_mut();
+        out.buffer.clear();
+        out.complete = 0;
+        let durable = out.wait_durable();
+        let now = server::now();
+        state.account.begin_waiting(now);
+        state.pass_on_counts(now);
+        state.entry.end_statement(SessionActivity::Idle, now);
+        let answer = result?;
+        durable?;
+        Ok(answer)
+    }
+
     /// Runs one statement and commits; what it did is durable then.
     ///
     /// # Errors

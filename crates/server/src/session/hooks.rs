@@ -361,11 +361,28 @@ impl SessionHooks for Hooks<'_> {
 
     fn publisher(
         &mut self,
-        _connection: &str,
-        _subscription: &str,
-        _request: &exec::publisher::PublisherRequest,
+        connection: &str,
+        subscription: &str,
+        request: &exec::publisher::PublisherRequest,
     ) -> Result<Vec<Vec<String>>> {
-        Err(Error::unsupported("a subscription that connects"))
+        if matches!(request, exec::publisher::PublisherRequest::DropSlot(_)) {
+            // Its worker has the slot.
+            let all = self.server.subscriptions.progress();
+            let own = all.iter().find(|((database, _), p)| {
+                *database == self.database && p.name == subscription
+            });
+            if let Some((key, _)) = own {
+                let workers = &self.server.subscriptions;
+                sched::blocking(base::WaitEvent::ActivityThreadMain, || {
+                    workers.stop(*key);
+                });
+            }
+        }
+        crate::subscription::publisher::ask(connection, subscription, request)
+    }
+
+    fn subscriptions_changed(&mut self) {
+        self.server.subscriber.wake();
     }
 
     fn is_read(&self, table: u32) -> bool {

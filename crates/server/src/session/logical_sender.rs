@@ -245,7 +245,10 @@ impl SessionState {
     }
 
     /// Calls `f` with what reading the catalog and evaluating expressions needs, in a transaction of its own.
-    fn in_context<R>(&mut self, f: impl FnOnce(&mut ExecContext<'_>) -> Result<R>) -> Result<R> {
+    pub(super) fn in_context<R>(
+        &mut self,
+        f: impl FnOnce(&mut ExecContext<'_>) -> Result<R>,
+    ) -> Result<R> {
         let text = "SELECT 1";
         let mut plan = self.plan(text, &[])?;
         let mut run = Run {

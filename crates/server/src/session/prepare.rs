@@ -73,6 +73,9 @@ impl SessionState {
         let Some(tx) = &self.transaction.current else {
             return Err(base::Error::internal("no transaction is there to be prepared"));
         };
+        let defines = self.catalog_tx.has_work();
+        let when = (crate::server::now(), None);
+        exec::change_log::committing(&self.server.engine, tx, self.database.1, defines, when);
         let durable = tx.prepare(name.clone(), self.catalog_tx.for_the_log()?)?;
         let owner = txn.new_owner(&self.entry.task, self.entry.pid);
         owner.set_database(Oid(self.database.1));

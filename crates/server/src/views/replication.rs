@@ -1,4 +1,4 @@
-//! `pg_replication_slots`, and `pg_stat_replication`: those who follow the log.
+//! `pg_replication_slots`, `pg_stat_replication`: those who follow the log; `pg_stat_subscription`: those who follow others'.
 
 use base::settings::{live_int, setting};
 use catalog::object::ids::PG_CATALOG;
@@ -85,4 +85,42 @@ pub(super) fn senders(server: &Server) -> Vec<Vec<Datum>> {
         rows.push(one.done());
     }
     rows
+}
+
+/// The workers of subscriptions.
+pub(super) fn subscriptions(server: &Server) -> Vec<Vec<Datum>> {
+    let time = |at: i64| if at == 0 { Datum::Null } else { Datum::Timestamptz(at) };
+    let lsn = |at: u64| if at == 0 { Datum::Null } else { Datum::Int8(at as i64) };
+    let all = server.subscriptions.progress().into_iter();
+    all.map(|((_, oid), p)| {
+        let pid = if p.pid == 0 { Datum::Null } else { Datum::Int4(p.pid) };
+        vec![
+            Datum::Oid(oid),
+            text(&p.name),
+            pid,
+            Datum::Null,
+            lsn(p.received),
+            time(p.times.0),
+            time(p.times.1),
+            lsn(p.reported),
+            time(p.reported_at),
+        ]
+    })
+    .collect()
+}
+
+/// The errors of subscriptions.
+pub(super) fn subscription_errors(server: &Server) -> Vec<Vec<Datum>> {
+    let all = server.subscriptions.progress().into_iter();
+    all.map(|((_, oid), p)| {
+        let (apply, copy) = p.errors;
+        vec![
+            Datum::Oid(oid),
+            text(&p.name),
+            Datum::Int8(apply as i64),
+            Datum::Int8(copy as i64),
+            Datum::Null,
+        ]
+    })
+    .collect()
 }

@@ -66,6 +66,8 @@ pub fn rows(server: &Server, database: u32, view: &str) -> Vec<Vec<Datum>> {
         "pg_stat_bgwriter" => storage::bgwriter(server),
         "pg_stat_wal" | "pg_stat_get_wal()" => storage::wal(server),
         "pg_stat_io" => storage::io(server),
+        "pg_stat_subscription" | "pg_stat_get_subscription()" => replication::subscriptions(server),
+        "pg_stat_subscription_stats" => replication::subscription_errors(server),
         "pg_replication_slots" | "pg_get_replication_slots()" => replication::slots(server),
         "pg_stat_archiver" | "pg_stat_get_archiver()" => storage::archiver(server),
         "pg_stat_statements" => statements::statements(server),

@@ -1,0 +1,386 @@
+//! A client of another server, for subscriptions: the protocol's simple queries, COPY OUT and streams.
+//!
+//! It reads and writes with the system's own waiting: its thread is one of its own, never a worker's.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use base::{Error, Result, err};
+use logical::conninfo::Conninfo;
+
+/// Time in which a server must take a connection.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// Time in which a server must answer a statement, unless it sends something.
+const ANSWER_TIME: Duration = Duration::from_secs(600);
+/// Time after which a reader looks for interrupts.
+const TICK: Duration = Duration::from_millis(100);
+
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    fn set_patience(&self, time: Duration) -> io::Result<()> {
+        match self {
+            Stream::Tcp(s) => s.set_read_timeout(Some(time)),
+            Stream::Unix(s) => s.set_read_timeout(Some(time)),
+        }
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(s) => s.read(buffer),
+            Stream::Unix(s) => s.read(buffer),
+        }
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Stream::Tcp(s) => s.write_all(bytes),
+            Stream::Unix(s) => s.write_all(bytes),
+        }
+    }
+}
+
+/// A connection.
+pub struct Client {
+    stream: Stream,
+    input: Vec<u8>,
+    start: usize,
+}
+
+/// A row of texts.
+pub type TextRow = Vec<Option<String>>;
+
+fn failed(why: impl std::fmt::Display) -> Error {
+    err!(CONNECTION_FAILURE, "could not connect to the publisher: {why}")
+}
+
+fn lost(why: impl std::fmt::Display) -> Error {
+    err!(CONNECTION_FAILURE, "could not receive data from WAL stream: {why}")
+}
+
+impl Client {
+    /// Connects and logs in; `replication`: the connection takes commands of replication.
+    ///
+    /// # Errors
+    /// `08006`, and what the server says.
+    pub fn connect(info: &Conninfo, application: &str, replication: bool) -> Result<Client> {
+        let port = info.port().map_err(failed)?;
+        let host = info.get("hostaddr").or(info.get("host")).unwrap_or("localhost");
+        if info.get("sslmode").is_some_and(|mode| mode.starts_with("require") || mode.starts_with("verify")) {
+            return Err(failed("connections with TLS are not supported"));
+        }
+        let stream = if host.starts_with('/') {
+            UnixStream::connect(format!("{host}/.s.PGSQL.{port}")).map(Stream::Unix)
+        } else {
+            tcp(host, port).map(Stream::Tcp)
+        };
+        let stream = stream.map_err(|e| {
+            failed(format!("connection to server at \"{host}\", port {port} failed: {e}"))
+        })?;
+        stream.set_patience(TICK).map_err(failed)?;
+        let mut client = Client { stream, input: Vec::new(), start: 0 };
+        let user = info.get("user").unwrap_or("postgres");
+        let mut body = 196_608_u32.to_be_bytes().to_vec();
+        let mut pair = |name: &str, value: &str| {
+            for part in [name, value] {
+                body.extend(part.as_bytes());
+                body.push(0);
+            }
+        };
+        pair("user", user);
+        pair("database", info.get("dbname").unwrap_or(user));
+        pair("application_name", info.get("application_name").unwrap_or(application));
+        pair("client_encoding", "UTF8");
+        pair("datestyle", "ISO");
+        pair("intervalstyle", "postgres");
+        pair("extra_float_digits", "3");
+        if let Some(options) = info.get("options") {
+            pair("options", options);
+        }
+        if replication {
+            pair("replication", "database");
+        }
+        body.push(0);
+        let mut message = (body.len() as u32 + 4).to_be_bytes().to_vec();
+        message.append(&mut body);
+        client.write(&message).map_err(failed)?;
+        client.log_in(user, info.get("password").unwrap_or_default())?;
+        Ok(client)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)
+    }
+
+    fn message(&mut self, tag: u8, body: &[u8]) -> Result<()> {
+        let mut message = vec![tag];
+        message.extend((body.len() as u32 + 4).to_be_bytes());
+        message.extend(body);
+        self.write(&message).map_err(lost)
+    }
+
+    fn log_in(&mut self, user: &str, password: &str) -> Result<()> {
+        let mut exchange: Option<wire::scram::ClientExchange> = None;
+        let mut signature = String::new();
+        loop {
+            let (tag, body) = self.expect()?;
+            match tag {
+                b'R' => {
+                    let kind = be32(&body);
+                    let rest = body.get(4..).unwrap_or_default();
+                    match kind {
+                        0 => {}
+                        3 => {
+                            let mut answer = password.as_bytes().to_vec();
+                            answer.push(0);
+                            self.message(b'p', &answer)?;
+                        }
+                        5 => {
+                            let mut salt = [0; 4];
+                            salt.copy_from_slice(rest.get(..4).unwrap_or(&[0; 4]));
+                            let mut answer =
+                                wire::password::md5_answer(user, password, salt).into_bytes();
+                            answer.push(0);
+                            self.message(b'p', &answer)?;
+                        }
+                        10 => {
+                            let mut nonce = [0; 18];
+                            getrandom(&mut nonce)?;
+                            let begun = wire::scram::ClientExchange::new(password, &nonce);
+                            let first = begun.first();
+                            let mut answer = b"SCRAM-SHA-256\0".to_vec();
+                            answer.extend((first.len() as u32).to_be_bytes());
+                            answer.extend(first.as_bytes());
+                            self.message(b'p', &answer)?;
+                            exchange = Some(begun);
+                        }
+                        11 => {
+                            let text = String::from_utf8_lossy(rest).into_owned();
+                            let Some(begun) = &exchange else {
+                                return Err(failed("unexpected SCRAM message"));
+                            };
+                            let (answer, wanted) = begun.answer(&text, &mut || Ok(()))?;
+                            signature = wanted;
+                            self.message(b'p', answer.as_bytes())?;
+                        }
+                        12 => {
+                            if rest != signature.as_bytes() {
+                                return Err(failed("the server's SCRAM signature is wrong"));
+                            }
+                        }
+                        other => {
+                            return Err(failed(format!(
+                                "authentication method {other} not supported"
+                            )));
+                        }
+                    }
+                }
+                b'Z' => return Ok(()),
+                b'E' => {
+                    let error = error_of(&body);
+                    return Err(failed(error.message()));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The next message, if it is there within `patience`; None: not yet.
+    ///
+    /// # Errors
+    /// `08006`; interrupts.
+    pub fn poll(&mut self, patience: Duration) -> Result<Option<(u8, Vec<u8>)>> {
+        let until = Instant::now() + patience;
+        loop {
+            if let Some(found) = self.take() {
+                return Ok(Some(found));
+            }
+            sched::check_interrupts()?;
+            if self.start > 0 {
+                self.input.drain(..self.start);
+                self.start = 0;
+            }
+            let mut buffer = [0; 65_536];
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return Err(lost("server closed the connection unexpectedly")),
+                Ok(count) => self.input.extend_from_slice(&buffer[..count]),
+                Err(e)
+                    if matches!(
+                        e.kind(),
+                        io::ErrorKind::WouldBlock
+                            | io::ErrorKind::TimedOut
+                            | io::ErrorKind::Interrupted
+                    ) =>
+                {
+                    if Instant::now() >= until {
+                        return Ok(None);
+                    }
+                }
+                Err(e) => return Err(lost(e)),
+            }
+        }
+    }
+
+    fn take(&mut self) -> Option<(u8, Vec<u8>)> {
+        let bytes = &self.input[self.start..];
+        let length = be32(bytes.get(1..5)?) as usize;
+        let body = bytes.get(5..1 + length)?.to_vec();
+        let tag = bytes[0];
+        self.start += 1 + length;
+        Some((tag, body))
+    }
+
+    fn expect(&mut self) -> Result<(u8, Vec<u8>)> {
+        match self.poll(ANSWER_TIME)? {
+            Some(found) => Ok(found),
+            None => Err(lost("the server does not answer")),
+        }
+    }
+
+    /// Runs a string; the rows of its results.
+    ///
+    /// # Errors
+    /// `08006`; what the server answers.
+    pub fn query(&mut self, sql: &str) -> Result<Vec<TextRow>> {
+        self.send_query(sql)?;
+        let (mut rows, mut error) = (Vec::new(), None);
+        loop {
+            let (tag, body) = self.expect()?;
+            match tag {
+                b'D' => rows.push(row_of(&body)),
+                b'E' => error = error.or(Some(error_of(&body))),
+                b'Z' => return error.map_or(Ok(rows), Err),
+                _ => {}
+            }
+        }
+    }
+
+    fn send_query(&mut self, sql: &str) -> Result<()> {
+        let mut body = sql.as_bytes().to_vec();
+        body.push(0);
+        self.message(b'Q', &body)
+    }
+
+    /// Runs COPY … TO STDOUT; `each` gets the lines.
+    ///
+    /// # Errors
+    /// `08006`; what the server answers; `each`'s, which end the copy in the middle.
+    pub fn copy_out(
+        &mut self,
+        sql: &str,
+        each: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        self.send_query(sql)?;
+        let mut error = None;
+        loop {
+            let (tag, body) = self.expect()?;
+            match tag {
+                b'd' => each(&body)?,
+                b'E' => error = error.or(Some(error_of(&body))),
+                b'Z' => return error.map_or(Ok(()), Err),
+                _ => {}
+            }
+        }
+    }
+
+    /// Begins a stream.
+    ///
+    /// # Errors
+    /// `08006`; what the server answers.
+    pub fn start_stream(&mut self, command: &str) -> Result<()> {
+        self.send_query(command)?;
+        loop {
+            let (tag, body) = self.expect()?;
+            match tag {
+                b'W' => return Ok(()),
+                b'E' => return Err(error_of(&body)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends a piece into a stream.
+    ///
+    /// # Errors
+    /// `08006`.
+    pub fn send_copy(&mut self, bytes: &[u8]) -> Result<()> {
+        self.message(b'd', bytes)
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.message(b'X', &[]);
+    }
+}
+
+fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, CONNECT_TIME) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(e) => last = e,
+        }
+    }
+    Err(last)
+}
+
+fn getrandom(out: &mut [u8]) -> Result<()> {
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(out))
+        .map_err(|e| Error::io("read random bytes", &e))
+}
+
+fn be32(bytes: &[u8]) -> u32 {
+    let mut out = [0; 4];
+    if let Some(head) = bytes.get(..4) {
+        out.copy_from_slice(head);
+    }
+    u32::from_be_bytes(out)
+}
+
+fn row_of(body: &[u8]) -> TextRow {
+    let mut out = Vec::new();
+    let mut rest = body.get(2..).unwrap_or_default();
+    while rest.len() >= 4 {
+        let length = be32(rest) as i32;
+        rest = &rest[4..];
+        match usize::try_from(length) {
+            Ok(length) if length <= rest.len() => {
+                out.push(Some(String::from_utf8_lossy(&rest[..length]).into_owned()));
+                rest = &rest[length..];
+            }
+            _ => out.push(None),
+        }
+    }
+    out
+}
+
+/// An ErrorResponse as an error of ours.
+pub fn error_of(body: &[u8]) -> Error {
+    let mut code = base::sqlstate::INTERNAL_ERROR;
+    let (mut message, mut detail) = (String::from("unknown error"), None);
+    for field in body.split(|b| *b == 0) {
+        let Some((kind, text)) = field.split_first() else { continue };
+        let text = String::from_utf8_lossy(text).into_owned();
+        match kind {
+            b'C' => code = base::SqlState::parse(&text).unwrap_or(code),
+            b'M' => message = text,
+            b'D' => detail = Some(text),
+            _ => {}
+        }
+    }
+    let error = Error::new(code, message);
+    match detail {
+        Some(detail) => error.detail(detail),
+        None => error,
+    }
+}
