@@ -43,7 +43,6 @@ pub fn run(statement: &PublicationStatement, cx: &mut ExecContext<'_>) -> Result
             to.clone_into(&mut publication.name);
             store(publication, cx)
         }
-        PublicationStatement::Owner(name, to) => set_owner(name, to, cx),
         PublicationStatement::Drop { names, if_exists } => {
             for name in names {
                 if *if_exists && cx.catalog_tx.view().publication_named(name).is_none() {
@@ -178,7 +177,11 @@ fn set_options(name: &str, given: &[StreamOption], cx: &mut ExecContext<'_>) -> 
     store(publication, cx)
 }
 
-fn set_owner(name: &str, to: &RoleRef, cx: &mut ExecContext<'_>) -> Result<()> {
+/// ALTER PUBLICATION … OWNER TO.
+///
+/// # Errors
+/// `42704`, `42501`.
+pub fn set_owner(name: &str, to: &RoleRef, cx: &mut ExecContext<'_>) -> Result<()> {
     let to = rights::role(cx, to)?;
     let mut publication = open(name, cx)?;
     if publication.owner == to {
@@ -332,7 +335,7 @@ fn tables_of<'s>(named: &'s [PublishedTable], cx: &mut ExecContext<'_>) -> Resul
         }
         let oid = table.oid;
         out.push(Named { table: oid, of, child: false });
-        if !of.name.only && !table.is_partitioned() {
+        if !of.only && !table.is_partitioned() {
             for child in inherit::descendants(cx, oid, LockMode::ShareUpdateExclusive)? {
                 if out.iter().all(|n| n.table != child) {
                     out.push(Named { table: child, of, child: true });
@@ -344,14 +347,14 @@ fn tables_of<'s>(named: &'s [PublishedTable], cx: &mut ExecContext<'_>) -> Resul
 }
 
 fn table_named(of: &PublishedTable, cx: &mut ExecContext<'_>) -> Result<Table> {
-    let schema = of.name.schema.as_deref();
+    let schema = of.schema.as_deref();
     let view = cx.catalog_tx.view();
-    if view.relation(cx.search_path, schema, &of.name.name).is_none()
-        && catalog::system::find(schema, &of.name.name).is_some()
+    if view.relation(cx.search_path, schema, &of.name).is_none()
+        && catalog::system::find(schema, &of.name).is_some()
     {
-        return Err(refused(&of.name.name, "This operation is not supported for system tables."));
+        return Err(refused(&of.name, "This operation is not supported for system tables."));
     }
-    let found = view.expect_table(cx.search_path, schema, &of.name.name)?;
+    let found = view.expect_table(cx.search_path, schema, &of.name)?;
     lock(cx, found.oid, LockMode::ShareUpdateExclusive)?;
     crate::refresh(cx, found.oid)
 }

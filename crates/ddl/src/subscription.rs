@@ -75,7 +75,6 @@ pub fn run(statement: &SubscriptionStatement, cx: &mut ExecContext<'_>) -> Resul
             to.clone_into(&mut subscription.name);
             store(subscription, cx)
         }
-        SubscriptionStatement::Owner(name, to) => set_owner(name, to, cx),
         SubscriptionStatement::Drop { name, if_exists } => drop(name, *if_exists, cx),
     }
 }
@@ -421,7 +420,11 @@ fn change_publications(
     store(subscription, cx)
 }
 
-fn set_owner(name: &str, to: &RoleRef, cx: &mut ExecContext<'_>) -> Result<()> {
+/// ALTER SUBSCRIPTION … OWNER TO.
+///
+/// # Errors
+/// `42704`, `42501`.
+pub fn set_owner(name: &str, to: &RoleRef, cx: &mut ExecContext<'_>) -> Result<()> {
     let to = rights::role(cx, to)?;
     let mut subscription = open(name, cx)?;
     if subscription.owner == to {

@@ -1,14 +1,15 @@
 //! Publications and subscriptions: what their statements say, bound as far as the grammar goes; conditions of rows
 //! are bound over their tables.
 
-use crate::role::RoleRef;
-use crate::utility::Name;
-
 /// A table in FOR TABLE.
 #[derive(Clone, Debug)]
 pub struct PublishedTable {
-    /// Its name; with ONLY or without.
-    pub name: Name,
+    /// Its schema, if it is given.
+    pub schema: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// ONLY.
+    pub only: bool,
     /// The columns in parentheses; None: none are given.
     pub columns: Option<Vec<String>>,
     /// WHERE.
@@ -75,8 +76,6 @@ pub enum PublicationStatement {
     Objects(String, ObjectsChange, PublicationObjects),
     /// RENAME TO.
     Rename(String, String),
-    /// OWNER TO.
-    Owner(String, RoleRef),
     /// DROP PUBLICATION.
     Drop {
         /// Which.
@@ -125,8 +124,6 @@ pub enum SubscriptionStatement {
     Skip(String, Vec<StreamOption>),
     /// RENAME TO.
     Rename(String, String),
-    /// OWNER TO.
-    Owner(String, RoleRef),
     /// DROP SUBSCRIPTION.
     Drop {
         /// Which.

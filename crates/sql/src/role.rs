@@ -202,6 +202,8 @@ impl RoleStatement {
             RoleStatement::Grant(Grant { grant: true, .. }) => "GRANT",
             RoleStatement::Grant(_) => "REVOKE",
             RoleStatement::Owner { kind: "SCHEMA", .. } => "ALTER SCHEMA",
+            RoleStatement::Owner { kind: "PUBLICATION", .. } => "ALTER PUBLICATION",
+            RoleStatement::Owner { kind: "SUBSCRIPTION", .. } => "ALTER SUBSCRIPTION",
             RoleStatement::Owner { kind: "DATABASE", .. } => "ALTER DATABASE",
             RoleStatement::Owner { kind: "TYPE", .. } => "ALTER TYPE",
             RoleStatement::Owner { kind: "DOMAIN", .. } => "ALTER DOMAIN",

@@ -57,6 +57,8 @@ pub fn owner(kind: &str, object: &Name, to: &RoleRef, cx: &mut ExecContext<'_>) 
         }
         "TYPE" | "DOMAIN" => user_types::set_owner(cx, kind, object, to),
         "COLLATION" => collation::set_owner(cx, object, to),
+        "PUBLICATION" => crate::publication::set_owner(&object.name, to, cx),
+        "SUBSCRIPTION" => crate::subscription::set_owner(&object.name, to, cx),
         other => Err(Error::unsupported(format!("ALTER {other} … OWNER"))),
     }
 }

@@ -11,7 +11,8 @@ use crate::publication::{
     ListChange, ObjectsChange, PublicationObjects, PublicationStatement as P, PublishedTable,
     RowFilter, StreamOption, SubscriptionStatement as S,
 };
-use crate::utility::Utility;
+use crate::role::RoleStatement;
+use crate::utility::{Name, Utility};
 
 use super::define::{def_value, table_columns};
 use super::scope::Place;
@@ -20,6 +21,19 @@ use super::{Binder, Scope, ast, inner};
 impl Binder<'_> {
     /// A statement about publications or subscriptions; None for others.
     pub(crate) fn publication_statement(&mut self, node: &NodeEnum) -> Result<Option<Utility>> {
+        if let NodeEnum::AlterOwnerStmt(s) = node {
+            let kind = match pb::ObjectType::try_from(s.object_type) {
+                Ok(pb::ObjectType::ObjectPublication) => "PUBLICATION",
+                Ok(pb::ObjectType::ObjectSubscription) => "SUBSCRIPTION",
+                _ => return Ok(None),
+            };
+            let Some(owner) = s.newowner.as_ref().map(super::role::role_ref) else {
+                return Ok(None);
+            };
+            let object =
+                Name { schema: None, name: name_of(&s.object), position: 0, only: false };
+            return Ok(Some(Utility::Role(RoleStatement::Owner { kind, object, owner })));
+        }
         if let Some(statement) = self.subscription_statement(node)? {
             return Ok(Some(Utility::Subscription(Box::new(statement))));
         }
@@ -48,10 +62,6 @@ impl Binder<'_> {
             NodeEnum::RenameStmt(s) if s.rename_type == kind => {
                 P::Rename(name_of(&s.object), s.newname.clone())
             }
-            NodeEnum::AlterOwnerStmt(s) if s.object_type == kind => match &s.newowner {
-                Some(owner) => P::Owner(name_of(&s.object), super::role::role_ref(owner)),
-                None => return Ok(None),
-            },
             NodeEnum::DropStmt(s) if s.remove_type == kind => {
                 P::Drop { names: ast::owned_strings(&s.objects), if_exists: s.missing_ok }
             }
@@ -97,10 +107,6 @@ impl Binder<'_> {
             NodeEnum::RenameStmt(s) if s.rename_type == kind => {
                 S::Rename(name_of(&s.object), s.newname.clone())
             }
-            NodeEnum::AlterOwnerStmt(s) if s.object_type == kind => match &s.newowner {
-                Some(owner) => S::Owner(name_of(&s.object), super::role::role_ref(owner)),
-                None => return Ok(None),
-            },
             _ => return Ok(None),
         }))
     }
@@ -157,7 +163,8 @@ impl Binder<'_> {
                 _ => Some(RowFilter { sql: String::new(), columns: Vec::new() }),
             },
         };
-        Ok(PublishedTable { name, columns, filter })
+        let Name { schema, name, only, .. } = name;
+        Ok(PublishedTable { schema, name, only, columns, filter })
     }
 
     /// A condition over a table's row that is simple enough to be asked far away from the session.
