@@ -66,13 +66,13 @@ fn command(port: u16, text: &str) -> String {
 fn a_backup_takes_the_log_by_a_stream_of_its_own() {
     let temp = TempDir::new("streamed_backup");
     let server = Server::start(&temp.path().join("data"), &SETTINGS);
-    server.query("CREATE TABLE t (a int PRIMARY KEY, b text)");
+    server.query("CREATE TABLE t (a int PRIMARY KEY, b text); INSERT INTO t SELECT i, 'z' FROM generate_series(0, 49) i");
     let stop = AtomicBool::new(false);
     let copy = temp.path().join("copy");
     let said = std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut client = Client::connect(server.port).expect("it serves");
-            let mut at = 0;
+            let mut at = 50;
             while !stop.load(Ordering::Relaxed) {
                 let rows =
                     format!("SELECT i, repeat('y', 900) FROM generate_series({at}, {}) i", at + 49);

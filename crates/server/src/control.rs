@@ -8,6 +8,7 @@ use base::settings::{Settings, setting};
 use base::{Error, Result, err};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use storage::RestoreTarget;
 use storage::Storage;
 
 use crate::config;
@@ -75,6 +76,60 @@ pub fn upgrade(dir: &Path) -> Result<()> {
     let catalog = catalog::Catalog::open(&storage, &txn)?;
     catalog.sequences.flush()?;
     storage.shutdown()
+}
+
+/// A restore: where the log comes from, and how far it goes (without a target, to its end).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Restore {
+    /// A folder, or a shell command with `%f` and `%p`; None: the log that came with the copy.
+    pub source: Option<String>,
+    /// To this position.
+    pub position: Option<base::Lsn>,
+    /// To this time.
+    pub time: Option<String>,
+    /// As soon as the copy is whole.
+    pub immediate: bool,
+}
+
+/// Brings a copy of a directory to a moment: fetches the log, and cuts it at the target. Where that is.
+///
+/// # Errors
+/// As [`storage::restore`]; `22007` for a time that is none.
+pub fn restore(dir: &Path, restore: &Restore) -> Result<base::Lsn> {
+    check_free(dir)?;
+    crate::directory::follow_mode(dir);
+    let target = match restore {
+        Restore { position: Some(position), .. } => RestoreTarget::Position(*position),
+        Restore { time: Some(text), .. } => {
+            let cx = types::FormatContext::default();
+            match types::io::input(types::oids::TIMESTAMPTZ, -1, text, &cx)? {
+                types::Datum::Timestamptz(time) => RestoreTarget::Time(time),
+                _ => return Err(Error::internal("a time that is none")),
+            }
+        }
+        Restore { immediate: true, .. } => RestoreTarget::Immediate,
+        _ => RestoreTarget::End,
+    };
+    let source = restore.source.as_deref();
+    let mut get = |name: &str, to: &Path| match source {
+        None => Ok(false),
+        Some(source) => fetch(source, name, to),
+    };
+    storage::restore(dir, target, &mut get, &txn::time_of)
+}
+
+fn fetch(source: &str, name: &str, to: &Path) -> Result<bool> {
+    if source.contains("%f") {
+        let text = crate::archiver::command_of(source, &to.to_string_lossy(), name);
+        let status = std::process::Command::new("/bin/sh").args(["-c", &text]).status();
+        let status = status.map_err(|e| Error::io("run the restore command", &e))?;
+        return Ok(status.success() && to.exists());
+    }
+    match std::fs::copy(Path::new(source).join(name), to) {
+        Ok(_) => Ok(true),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(Error::io(format_args!("copy \"{name}\" from the archive"), &e)),
+    }
 }
 
 /// `55006` when a server has the directory.

@@ -21,6 +21,8 @@
 // The profiler alone has reasons, and says them.
 #![deny(unsafe_code)]
 
+pub mod archived;
+pub mod archiver;
 pub mod autovacuum;
 pub mod background;
 pub mod client_auth;

@@ -21,7 +21,7 @@ use crate::init::{self, InitOptions};
 use crate::server::Server;
 use crate::signals::{self, Stop};
 use crate::{
-    autovacuum, control, directory, http, listener, log, partition_maintenance, resize,
+    archiver, autovacuum, control, directory, http, listener, log, partition_maintenance, resize,
     saved_statistics, supervisor, wait_sampler,
 };
 
@@ -120,6 +120,7 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
     server.resizer.start(&server, resize::work);
     saved_statistics::restore(&server);
     server.statistics.start(&server, saved_statistics::work);
+    server.archiver.start(&server, archiver::work);
     server.partitions.start(&server, partition_maintenance::work);
     server.subscriber.start(&server, crate::subscription::work);
     wait_sampler::start(&server);
@@ -213,6 +214,7 @@ fn until_stopped(server: &Arc<Server>) -> Result<()> {
     server.autovacuum.stop();
     server.subscriber.stop();
     server.partitions.stop();
+    server.archiver.stop();
     server.resizer.stop();
     server.statistics.stop();
     server.profiler.thread.stop();

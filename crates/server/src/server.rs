@@ -79,6 +79,10 @@ pub struct Server {
     pub exports: crate::exports::Exports,
     /// Transactions that are prepared.
     pub prepared: crate::prepared::PreparedTransactions,
+    /// Gives the log's segments to the archive.
+    pub archiver: Background,
+    /// The archiver's counts.
+    pub archived: crate::archived::Counts,
     /// Those who send the log.
     pub senders: crate::senders::Senders,
     /// Counts of the changes and reads of each table.
@@ -153,6 +157,8 @@ impl Server {
             exports: crate::exports::Exports::default(),
             prepared,
             senders,
+            archiver: Background::new("archiver"),
+            archived: Default::default(),
             counters: Counters::default(),
             autovacuum: Background::new("autovacuum launcher"),
             resizer: Background::new("resizer"),

@@ -134,6 +134,15 @@ impl Storage {
         Ok(Lsn(first * self.core.segments.size))
     }
 
+    /// Keeps the log from `new` on, and no longer from `old` on.
+    pub fn move_hold(&self, old: Option<Lsn>, new: Option<Lsn>) {
+        let mut held = self.core.held.lock();
+        held.0.extend(new.map(|lsn| lsn.0));
+        if let Some(old) = old {
+            held.remove(old.0);
+        }
+    }
+
     /// Where a start would begin to read the log.
     pub fn redo_position(&self) -> Lsn {
         self.core.control.lock().redo

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use base::Lsn;
 use server::Overrides;
+use server::control::Restore;
 use server::init::InitOptions;
 use server::signals::Stop;
 
@@ -31,6 +32,9 @@ Usage:
   threadgres check -D DIR
       reads every file, table and index of a directory that nobody serves and says what is damaged;
       changes nothing
+  threadgres restore -D COPY [--archive FOLDER|COMMAND] [--target-lsn POSITION | --target-time TIME | --target-immediate]
+      takes the log of an archive over into a base backup, as far as the target (default: all of it); COMMAND
+      has %f for a segment's name and %p for the file to be made. Serve COPY afterwards
   threadgres upgrade -D DIR
       makes a directory that an earlier version left one of this version's format (as serve does)
   threadgres top -D DIR | --url URL [-d SECONDS] [--once]
@@ -53,8 +57,16 @@ const ACCEPT_LOSS: &str = "--accept-loss-from";
 const ALLOW_ROOT: &str = "--allow-root";
 
 /// Long options and the letters that stand for them.
-const LONG: [(&str, char); 4] =
-    [("--auth", 'A'), ("--pwprompt", 'W'), ("--pwfile", 'F'), ("--allow-group-access", 'g')];
+const LONG: [(&str, char); 8] = [
+    ("--auth", 'A'),
+    ("--pwprompt", 'W'),
+    ("--pwfile", 'F'),
+    ("--allow-group-access", 'g'),
+    ("--archive", 'R'),
+    ("--target-lsn", 'L'),
+    ("--target-time", 'T'),
+    ("--target-immediate", 'I'),
+];
 
 /// One invocation.
 #[derive(Debug, PartialEq)]
@@ -109,6 +121,13 @@ pub enum Command {
         /// Data directory.
         dir: PathBuf,
     },
+    /// `restore`.
+    Restore {
+        /// A base backup.
+        dir: PathBuf,
+        /// The archive, and where to stop.
+        restore: Restore,
+    },
     /// `upgrade`.
     Upgrade {
         /// Data directory.
@@ -134,6 +153,7 @@ struct Options {
     accept_loss_from: Option<Lsn>,
     allow_root: bool,
     init: InitOptions,
+    restore: Restore,
 }
 
 /// Reads the arguments after the program's name.
@@ -152,6 +172,7 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, String> {
         "serve" => "Dhpkc1r",
         "init" => "DAWgrF",
         "status" | "reload" | "check" | "upgrade" => "D",
+        "restore" => "DRLTI",
         "stop" => "Dmt",
         "null-server" => "pc",
         other => return Err(format!("unknown command \"{other}\"")),
@@ -192,6 +213,10 @@ fn read_options(
                 options.init.prompt = true;
                 continue;
             }
+            "-I" if allowed.contains('I') => {
+                options.restore.immediate = true;
+                continue;
+            }
             "-g" if allowed.contains('g') => {
                 options.init.group_access = true;
                 continue;
@@ -219,6 +244,9 @@ fn read_options(
             },
             'A' => options.init.auth = Some(value),
             'F' => options.init.password_file = Some(value.into()),
+            'R' => options.restore.source = Some(value),
+            'L' => options.restore.position = Some(position(&value)?),
+            'T' => options.restore.time = Some(value),
             'm' => options.mode = Some(mode(&value)?),
             _ => {
                 let seconds = value.parse();
@@ -267,6 +295,14 @@ fn build(command: &str, options: Options) -> Result<Command, String> {
             accept_loss_from: options.accept_loss_from,
             allow_root: options.allow_root,
         },
+        "restore" => {
+            let restore = options.restore;
+            let targets = [restore.position.is_some(), restore.time.is_some(), restore.immediate];
+            if targets.into_iter().filter(|given| *given).count() > 1 {
+                return Err("only one target can be given".to_owned());
+            }
+            Command::Restore { dir, restore }
+        }
         "upgrade" => Command::Upgrade { dir },
         "init" => {
             let (options, allow_root) = (options.init, options.allow_root);
@@ -351,6 +387,8 @@ mod tests {
             ("serve -D x --accept-loss-from", "--accept-loss-from"),
             ("serve -D x --accept-loss-from 77", "0/1A2B3C8"),
             ("check -D x --accept-loss-from 0/10", "--accept-loss-from"),
+            ("restore -D x --target-immediate --target-lsn 0/10", "one target"),
+            ("check -D x --archive y", "--archive"),
         ] {
             assert!(get(line).unwrap_err().contains(word), "{line}");
         }

@@ -81,6 +81,10 @@ fn run(command: Command) -> base::Result<ExitCode> {
             }
             println!("no damage found");
         }
+        Command::Restore { dir, restore } => {
+            let end = control::restore(&dir, &restore)?;
+            println!("restored up to {end}; serve it with: threadgres serve -D {}", dir.display());
+        }
         Command::Upgrade { dir } => {
             control::upgrade(&dir)?;
             println!("the directory has this version's format");

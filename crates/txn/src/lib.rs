@@ -48,6 +48,7 @@ mod tests;
 pub use commit_log::XidStatus;
 pub use horizon::LiveSnapshots;
 pub use lock::{LockManager, LockMode, LockOwner, LockRow, LockTag, LockWait, RowLockMode};
+pub use log::time_of;
 pub use manager::{SessionSnapshots, TxnManager};
 pub use prepared::{PREPARED_PID, Prepared, PreparedName};
 pub use serial::Serial;

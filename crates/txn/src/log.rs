@@ -8,6 +8,8 @@
 //! | 4 | oids handed out | the same for oids (4) |
 //! | 5 | prepared | see [`crate::prepared`] |
 //! | 6 | prepared one rolled back | top id (8) |
+//! | 7 | time | microseconds since 2000-01-01 UTC (8): a mark for restores |
+//! | 8 | padding | any bytes |
 //!
 //! There is no other abort record: a transaction that has neither a commit record nor one that it is prepared has aborted. Codes from 32 on
 //! belong to the upper layers; their part of a commit is given to them under code 32.
@@ -23,8 +25,16 @@ pub(crate) const XIDS: u8 = 3;
 pub(crate) const OIDS: u8 = 4;
 pub(crate) const PREPARED: u8 = 5;
 pub(crate) const ROLLED_BACK: u8 = 6;
+pub(crate) const TIME: u8 = 7;
+pub(crate) const PADDING: u8 = 8;
 /// The first code of the upper layers, and the one under which they get their part of a commit.
 pub(crate) const UPPER: u8 = 32;
+
+/// The time that a payload with this code marks.
+pub fn time_of(code: u8, payload: &[u8]) -> Option<i64> {
+    let bytes = payload.try_into().ok().filter(|_| code == TIME)?;
+    Some(i64::from_le_bytes(bytes))
+}
 
 /// Where records go.
 pub(crate) enum Log {

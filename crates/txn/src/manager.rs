@@ -603,6 +603,16 @@ impl TxnManager {
         all
     }
 
+    /// Says in the log what time it is, in microseconds since 2000-01-01 UTC; the record's end.
+    pub fn mark_time(&self, time: i64) -> Lsn {
+        self.core.log().append(log::TIME, &time.to_le_bytes(), |_| ())
+    }
+
+    /// Appends about so many bytes to the log that mean nothing; their end.
+    pub fn pad_log(&self, bytes: usize) -> Lsn {
+        self.core.log().append(log::PADDING, &vec![0; bytes], |_| ())
+    }
+
     /// The next transaction id (for statistics).
     pub fn next_xid(&self) -> Xid {
         self.core.next_xid()

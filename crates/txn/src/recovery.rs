@@ -184,6 +184,7 @@ impl Participant for Recovery {
                 Ok(())
             }
             log::PREPARED => self.redo_prepared(&manager.core, payload),
+            log::TIME | log::PADDING => Ok(()),
             log::ROLLED_BACK => {
                 let top = Xid(log::take_u64(&mut payload)?);
                 manager.core.prepared.lock().all.remove(&top);

@@ -110,6 +110,11 @@ impl SessionState {
         let Held { tx, mut catalog_tx } =
             server.prepared.take(gid, role, superuser, self.database.1)?;
         let changed = catalog_tx.has_work();
+        if commit {
+            // Of one that was prepared before a restart nobody knows whether the log tells of its rows: told always.
+            let when = (server::now(), None);
+            exec::change_log::committing(&server.engine, &tx, self.database.1, true, when);
+        }
         let durable = match commit {
             true => tx.commit_prepared(changed, |csn| catalog_tx.publish(csn))?,
             false => tx.rollback_prepared()?,

@@ -101,6 +101,7 @@ pub fn call(
             Datum::Text("".into())
         }
         "pg_stat_have_stats" => Datum::Bool(true),
+        "pg_switch_wal" => Datum::Int8(crate::archiver::switch(server).0 as i64),
         "pg_walfile_name" => log_file(server, number as u64),
         _ if name.starts_with("pg_stat_get_db_conflict_")
             && name != "pg_stat_get_db_conflict_all" =>

@@ -101,9 +101,19 @@ pub(super) fn io(server: &Server) -> Vec<Vec<Datum>> {
 
 /// `pg_stat_archiver`: nothing is archived.
 pub(super) fn archiver(server: &Server) -> Vec<Vec<Datum>> {
-    let one = row(PG_CATALOG, "pg_stat_archiver")
-        .fill(&["archived_count", "failed_count"], Datum::Int8(0))
+    let counts = server.archived.0.lock().clone();
+    let mut one = row(PG_CATALOG, "pg_stat_archiver")
+        .set("archived_count", Datum::Int8(counts.count as i64))
+        .set("failed_count", Datum::Int8(counts.failed as i64))
         .set("stats_reset", time(server.started));
+    for (last, name, at) in [
+        (&counts.last, "last_archived_wal", "last_archived_time"),
+        (&counts.last_failed, "last_failed_wal", "last_failed_time"),
+    ] {
+        if let Some((segment, when)) = last {
+            one = one.set(name, segment.as_str()).set(at, time(*when));
+        }
+    }
     vec![one.done()]
 }
 

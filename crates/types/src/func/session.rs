@@ -442,6 +442,7 @@ session_functions! {
         PgStatResetSlru "pg_stat_reset_slru",
         PgStatResetSubscriptionStats "pg_stat_reset_subscription_stats",
         PgStatStatementsReset "pg_stat_statements_reset",
+        PgSwitchWal "pg_switch_wal",
         PgWalfileName "pg_walfile_name",
     }
     /// Known, and not run by name: an error says so, unless evaluation handles it.
@@ -459,7 +460,6 @@ session_functions! {
         PgPromote "pg_promote",
         PgRotateLogfile "pg_rotate_logfile",
         PgRotateLogfileOld "pg_rotate_logfile_old",
-        PgSwitchWal "pg_switch_wal",
         PgTypeof "pg_typeof",
         PgWalfileNameOffset "pg_walfile_name_offset",
         Setseed "setseed",
