@@ -92,8 +92,9 @@ pub fn create_base(cx: &mut ExecContext<'_>, def: &BaseDef) -> Result<()> {
         if let Some(name) = name {
             let found = operator::function(name, args, cx);
             functions[at] = match found {
-                Err(error) if at == 2 => operator::function(name, &[INTERNAL, OID, INT4], cx)
-                    .map_err(|_| error)?,
+                Err(error) if at == 2 => {
+                    operator::function(name, &[INTERNAL, OID, INT4], cx).map_err(|_| error)?
+                }
                 found => found?,
             }
             .oid;

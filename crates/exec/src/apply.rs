@@ -120,7 +120,10 @@ impl<'r> Applier<'r> {
         cx: &mut ExecContext<'_>,
     ) -> Result<Option<(&'r RemoteTable, Arc<Table>)>> {
         let Some(remote) = self.tables.get(&oid) else {
-            return Err(err!(PROTOCOL_VIOLATION, "no relation map entry for remote relation ID {oid}"));
+            return Err(err!(
+                PROTOCOL_VIOLATION,
+                "no relation map entry for remote relation ID {oid}"
+            ));
         };
         let table = local(remote, cx)?;
         let known = self.subscription.tables.iter().find(|t| t.table == table.oid);

@@ -23,9 +23,9 @@
 //! * EXPLAIN shows tables by name, not by alias, and no buffers.
 #![forbid(unsafe_code)]
 
+pub mod apply;
 mod auto_explain;
 pub mod calls;
-pub mod apply;
 pub mod change_log;
 pub mod compiled;
 pub mod context;

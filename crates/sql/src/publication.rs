@@ -166,7 +166,6 @@ impl SubscriptionStatement {
         }
     }
 
-
     /// Its command tag.
     pub fn tag(&self) -> &'static str {
         match self {

@@ -97,9 +97,9 @@ pub fn call(
         },
         F::PgGetPublicationTables => {
             let name = text_at(args, 0);
-            let publication = view.publication_named(name).ok_or_else(|| {
-                err!(UNDEFINED_OBJECT, "publication \"{name}\" does not exist")
-            })?;
+            let publication = view
+                .publication_named(name)
+                .ok_or_else(|| err!(UNDEFINED_OBJECT, "publication \"{name}\" does not exist"))?;
             let one = |p: catalog::publication::Published| {
                 let columns = p.columns.iter().map(|n| Datum::Int2(*n as i16)).collect();
                 let filter = p.filter.as_deref().map_or(Datum::Null, Datum::text);

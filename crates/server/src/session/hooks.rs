@@ -368,9 +368,9 @@ impl SessionHooks for Hooks<'_> {
         if matches!(request, exec::publisher::PublisherRequest::DropSlot(_)) {
             // Its worker has the slot.
             let all = self.server.subscriptions.progress();
-            let own = all.iter().find(|((database, _), p)| {
-                *database == self.database && p.name == subscription
-            });
+            let own = all
+                .iter()
+                .find(|((database, _), p)| *database == self.database && p.name == subscription);
             if let Some((key, _)) = own {
                 let workers = &self.server.subscriptions;
                 sched::blocking(base::WaitEvent::ActivityThreadMain, || {

@@ -71,7 +71,10 @@ impl Client {
     pub fn connect(info: &Conninfo, application: &str, replication: bool) -> Result<Client> {
         let port = info.port().map_err(failed)?;
         let host = info.get("hostaddr").or(info.get("host")).unwrap_or("localhost");
-        if info.get("sslmode").is_some_and(|mode| mode.starts_with("require") || mode.starts_with("verify")) {
+        if info
+            .get("sslmode")
+            .is_some_and(|mode| mode.starts_with("require") || mode.starts_with("verify"))
+        {
             return Err(failed("connections with TLS are not supported"));
         }
         let stream = if host.starts_with('/') {
@@ -270,11 +273,7 @@ impl Client {
     ///
     /// # Errors
     /// `08006`; what the server answers; `each`'s, which end the copy in the middle.
-    pub fn copy_out(
-        &mut self,
-        sql: &str,
-        each: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
+    pub fn copy_out(&mut self, sql: &str, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.send_query(sql)?;
         let mut error = None;
         loop {

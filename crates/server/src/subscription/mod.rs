@@ -46,11 +46,7 @@ pub fn work(server: &Arc<Server>) {
     }
 }
 
-fn begin(
-    server: &Arc<Server>,
-    database: &Arc<catalog::OpenDatabase>,
-    subscription: &Subscription,
-) {
+fn begin(server: &Arc<Server>, database: &Arc<catalog::OpenDatabase>, subscription: &Subscription) {
     let key = (database.oid(), subscription.oid);
     let workers = &server.subscriptions;
     if !workers.may_begin(key) {

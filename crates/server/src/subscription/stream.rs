@@ -67,7 +67,12 @@ impl<'a> Reader<'a> {
                     let length = self.u32()? as usize;
                     Cell::Text(String::from_utf8_lossy(self.bytes(length)?).into_owned())
                 }
-                _ => return Err(err!(PROTOCOL_VIOLATION, "a value in binary form was not asked for")),
+                _ => {
+                    return Err(err!(
+                        PROTOCOL_VIOLATION,
+                        "a value in binary form was not asked for"
+                    ));
+                }
             });
         }
         Ok(out)

@@ -64,7 +64,9 @@ pub fn run(
         && error.code() != base::sqlstate::ADMIN_SHUTDOWN
     {
         let oid = worker.subscription.oid;
-        worker.session.within(None, |cx| apply::change_subscription(oid, cx, |s| s.enabled = false))?;
+        worker
+            .session
+            .within(None, |cx| apply::change_subscription(oid, cx, |s| s.enabled = false))?;
     }
     server.subscriptions.note(key, |p| p.pid = 0);
     done
@@ -118,11 +120,10 @@ impl Worker<'_> {
         let schema = catalog.schema(local.schema).map_or_else(String::new, |s| s.name.clone());
         let name = local.name.clone();
         let mut client = Client::connect(&self.info, &self.subscription.name, true)?;
-        let (of, from) = (literals(&self.subscription.publications), format!(
-            "{}.{}",
-            quote_ident(&schema),
-            quote_ident(&name)
-        ));
+        let (of, from) = (
+            literals(&self.subscription.publications),
+            format!("{}.{}", quote_ident(&schema), quote_ident(&name)),
+        );
         client.query("BEGIN READ ONLY ISOLATION LEVEL REPEATABLE READ")?;
         let slot = format!("pg_{}_sync_{}_{}", self.subscription.oid, table, server::now() as u64);
         let made = client.query(&format!(
@@ -157,8 +158,7 @@ impl Worker<'_> {
             shown.iter().map(|row| row.get(2).cloned().flatten()).collect();
         let condition = match filters.iter().all(Option::is_some) {
             true => {
-                let all: Vec<String> =
-                    filters.iter().flatten().map(|f| format!("({f})")).collect();
+                let all: Vec<String> = filters.iter().flatten().map(|f| format!("({f})")).collect();
                 format!(" WHERE {}", all.join(" OR "))
             }
             false => String::new(),
@@ -234,9 +234,7 @@ impl Worker<'_> {
                                 let ended = self.commit(&tables, &changes, end);
                                 changes.clear();
                                 if let Err(error) = ended {
-                                    self.server
-                                        .subscriptions
-                                        .note(self.key, |p| p.errors.0 += 1);
+                                    self.server.subscriptions.note(self.key, |p| p.errors.0 += 1);
                                     return Err(error);
                                 }
                                 *applied = end;
@@ -281,9 +279,8 @@ impl Worker<'_> {
 
     /// Tables whose copy the stream has caught up with become ready.
     fn finish_tables(&mut self, reached: u64) -> Result<()> {
-        let done = move |t: &SubscriptionTable| {
-            t.state == 's' && t.lsn.is_none_or(|lsn| lsn <= reached)
-        };
+        let done =
+            move |t: &SubscriptionTable| t.state == 's' && t.lsn.is_none_or(|lsn| lsn <= reached);
         if !self.subscription.tables.iter().any(done) {
             return Ok(());
         }

@@ -30,8 +30,7 @@ impl Binder<'_> {
             let Some(owner) = s.newowner.as_ref().map(super::role::role_ref) else {
                 return Ok(None);
             };
-            let object =
-                Name { schema: None, name: name_of(&s.object), position: 0, only: false };
+            let object = Name { schema: None, name: name_of(&s.object), position: 0, only: false };
             return Ok(Some(Utility::Role(RoleStatement::Owner { kind, object, owner })));
         }
         if let Some(statement) = self.subscription_statement(node)? {
@@ -151,8 +150,7 @@ impl Binder<'_> {
         bind: bool,
     ) -> Result<PublishedTable> {
         let name = self.name_of_range(&table.relation)?;
-        let columns =
-            (!table.columns.is_empty()).then(|| ast::owned_strings(&table.columns));
+        let columns = (!table.columns.is_empty()).then(|| ast::owned_strings(&table.columns));
         let filter = match inner(&table.where_clause) {
             None => None,
             Some(node) => match self.find_relation(name.schema.as_deref(), &name.name) {
@@ -168,11 +166,7 @@ impl Binder<'_> {
     }
 
     /// A condition over a table's row that is simple enough to be asked far away from the session.
-    fn row_filter(
-        &mut self,
-        table: &std::sync::Arc<Table>,
-        node: &NodeEnum,
-    ) -> Result<RowFilter> {
+    fn row_filter(&mut self, table: &std::sync::Arc<Table>, node: &NodeEnum) -> Result<RowFilter> {
         let rel = self.table_rel(table.clone(), &table.name)?;
         let mut scope = Scope::new(None);
         scope.items.push(self.item_of(&rel));
@@ -207,9 +201,9 @@ fn refusal(
         all.find_map(|n| wanted(&n)).unwrap_or_else(|| ast::location(node))
     };
     let system = crate::walk::any(bound, &|e| match e {
-        Expr::Column(col, _) => rel
-            .column(*col)
-            .is_some_and(|c| !matches!(c, crate::plan::ScanColumn::Attr(_))),
+        Expr::Column(col, _) => {
+            rel.column(*col).is_some_and(|c| !matches!(c, crate::plan::ScanColumn::Attr(_)))
+        }
         _ => false,
     });
     if system {
