@@ -234,8 +234,8 @@ fn only_those_who_may_replicate_do() {
     assert!(raw.query("SHOW wal_segment_size").iter().any(|l| l == "D 16MB"));
     for (command, code) in [
         ("SELECT 1", "42601"),
-        ("START_REPLICATION 0/0", "0A000"),
-        ("CREATE_REPLICATION_SLOT s PHYSICAL", "0A000"),
+        ("START_REPLICATION 0/0", "58P01"),
+        ("START_REPLICATION SLOT nosuch 0/0", "42704"),
         ("BASE_BACKUP (NOSUCH)", "42601"),
     ] {
         let lines = raw.query(command);

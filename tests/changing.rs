@@ -11,7 +11,8 @@ use support::raw::{Raw, startup};
 use support::{Server, TempDir, pgbench_command, text_of};
 
 /// Settings that are read at the start only, and nothing else is.
-const AT_START: [&str; 4] = ["debug_tiny", "listen_addresses", "port", "unix_socket_directories"];
+const AT_START: [&str; 5] =
+    ["debug_tiny", "listen_addresses", "port", "unix_socket_directories", "wal_level"];
 
 fn set(server: &Server, name: &str, value: &str) {
     let script = format!("ALTER SYSTEM SET {name} = '{value}';\nSELECT pg_reload_conf();\n");

@@ -332,8 +332,8 @@ const FAULTS: &[Fault] = &[
 const PATIENCE: Duration = Duration::from_secs(40);
 
 /// A data directory with pgbench's tables, to be copied.
-fn template() -> (TempDir, PathBuf) {
-    let dir = TempDir::new("faults-template");
+fn template(name: &str) -> (TempDir, PathBuf) {
+    let dir = TempDir::new(name);
     let data = dir.path().join("data");
     let server = Server::start(&data, &[]);
     server.pgbench(&["-i", "-q", "-s", "1"]);
@@ -479,7 +479,7 @@ fn begin(dir: &TempDir, template: &Path, fault: &Fault) -> (Server, Load, Arc<At
 
 #[test]
 fn each_fault_is_named_first_or_second() {
-    let (_kept, template) = template();
+    let (_kept, template) = template("faults-named-template");
     let mut missed = Vec::new();
     for fault in FAULTS.iter().filter(|fault| wanted(fault)) {
         let dir = TempDir::new("faults");
@@ -500,7 +500,7 @@ fn each_fault_is_named_first_or_second() {
 /// Killed while the fault goes on; the server that starts again says what it was.
 #[test]
 fn a_crash_does_not_hide_the_cause() {
-    let (_kept, template) = template();
+    let (_kept, template) = template("faults-crash-template");
     let mut missed = Vec::new();
     let some = ["an ALTER", "a bulk statement", "sort that spills", "forgotten"];
     let of_these = |fault: &&Fault| some.iter().any(|name| fault.name.contains(name));

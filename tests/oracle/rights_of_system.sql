@@ -56,6 +56,6 @@ revoke execute on function pg_hba_file_rules() from d6;
 revoke select on pg_hba_file_rules from d6;
 select proname, proacl from pg_proc where proname in ('pg_ls_waldir', 'pg_get_shmem_allocations', 'pg_hba_file_rules', 'lo_import','pg_promote') order by oid;
 select relname, relacl from pg_class where relname in ('pg_authid', 'pg_shmem_allocations', 'pg_stats', 'pg_statistic', 'pg_backend_memory_contexts','pg_config') order by 1;
-select p.oid::regprocedure from pg_proc p where pronamespace = 'pg_catalog'::regnamespace and not has_function_privilege('d6', p.oid, 'execute') and proname not in ('pg_flamegraph', 'pg_server_status', 'pg_stacks', 'pg_stat_wait_reset', 'pg_stat_wait_trace', 'pg_stat_statements_reset', 'pg_wait_sampling_reset_profile') order by p.oid::regprocedure::text collate "C";
+select p.oid::regprocedure from pg_proc p where pronamespace = 'pg_catalog'::regnamespace and not has_function_privilege('d6', p.oid, 'execute') and proname not in ('pg_flamegraph', 'pg_server_status', 'pg_stacks', 'pg_stat_wait_reset', 'pg_stat_wait_trace', 'pg_stat_statements_reset', 'pg_wait_sampling_reset_profile', 'pg_why', 'pg_wait_history', 'pg_top_statements', 'pg_events') order by p.oid::regprocedure::text collate "C";
 select c.oid::regclass from pg_class c where relnamespace='pg_catalog'::regnamespace and not has_table_privilege('d6', c.oid, 'select') and relkind in ('r','v') and relname <> 'pg_buffercache' order by relname::text collate "C";
 drop schema d6s cascade; drop view d6v; drop table d6t, d6n; drop role d6; drop role d6m;

@@ -14,6 +14,7 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// The binary under test.
@@ -25,8 +26,11 @@ pub const PG_BIN: &str = "/usr/lib/postgresql/15/bin";
 pub struct TempDir(PathBuf);
 
 impl TempDir {
+    /// A folder that no other test has, of this process or another.
     pub fn new(name: &str) -> TempDir {
-        let path = std::env::temp_dir().join(format!("threadgres-{name}-{}", std::process::id()));
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let (pid, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(format!("threadgres-{name}-{pid}-{number}"));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("the temporary folder is writable");
         TempDir(path)

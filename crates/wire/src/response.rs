@@ -153,9 +153,12 @@ mod tests {
     #[test]
     fn an_error_carries_all_its_fields() {
         let mut out = Vec::new();
-        let e = err!(SYNTAX_ERROR, "m").detail("d").hint("h").at(7).constraint("k");
+        let e = err!(SYNTAX_ERROR, "m").detail("d").hint("h").at(7).constraint("k").routine("r");
         error(&mut out, &e);
-        assert_eq!(out, b"E\0\0\0\x29SERROR\0VERROR\0C42601\0Mm\0Dd\0Hh\0nk\0P7\0\0".as_slice());
+        let line = e.fields().source.line();
+        let fields = "SERROR\0VERROR\0C42601\0Mm\0Dd\0Hh\0nk\0P7\0Fresponse.rs\0";
+        assert_eq!(out[5..], *format!("{fields}L{line}\0Rr\0\0").as_bytes());
+        assert_eq!(out[..5], [b'E', 0, 0, 0, (out.len() - 1) as u8]);
     }
 
     #[test]

@@ -76,7 +76,8 @@ pub fn change(before: Measure, parts: &[Measure], least: u64) -> Option<(Measure
             continue;
         }
         let lost = later.mean_ns().saturating_sub(earlier.mean_ns()) * later.count;
-        if best.as_ref().is_none_or(|(most, ..)| lost > *most) {
+        // Of those that lost the same the last: the parts before it are like what was before.
+        if best.as_ref().is_none_or(|(most, ..)| lost >= *most) {
             best = Some((lost, earlier, later));
         }
     }
