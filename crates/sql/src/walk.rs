@@ -1,6 +1,6 @@
 //! Walks over expressions: children, columns used, sameness.
 
-use base::Result;
+use base::{Oid, Result};
 use types::func::{FunctionRow, Volatility};
 
 use crate::expr::{AggCall, Expr, SortKey, SubqueryExpr, SubqueryKind};
@@ -168,11 +168,20 @@ pub fn is_changeable(e: &Expr) -> bool {
         }
         Expr::Call { function, .. } => function.volatility != Volatility::Immutable,
         Expr::SessionValue(..) => true,
+        // Items that are the same in both types: `varchar[]` to `text[]`.
+        Expr::InOutCast { arg, ty, .. } if items_have_one_form(arg.ty(), *ty) => false,
         Expr::InOutCast { arg, ty, .. } => {
             !types::io::writes_immutably(arg.ty()) || !types::io::reads_immutably(*ty)
         }
         _ => false,
     })
+}
+
+fn items_have_one_form(from: Oid, to: Oid) -> bool {
+    let item = |ty| types::TypeIo::get(ty).map_or(Oid::INVALID, |t| t.element);
+    let (from, to) = (item(from), item(to));
+    let texts = [types::oids::TEXT, types::oids::VARCHAR];
+    from != Oid::INVALID && to != Oid::INVALID && texts.contains(&from) && texts.contains(&to)
 }
 
 /// Whether any part satisfies the test.
