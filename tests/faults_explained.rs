@@ -535,7 +535,7 @@ fn nothing_of_weight_is_found_in_healthy_runs() {
     let server = Server::start(&dir.path().join("data"), &[]);
     server.pgbench(&["-i", "-q", "-s", "4"]);
     server.query("VACUUM ANALYZE");
-    // What loading them cost is over.
+    // Loading them is over.
     let mut client = Client::connect(server.port).expect("the server takes connections");
     client.await_one("SELECT count(*) FROM pg_why()", "0");
     let runs: [&[&str]; 10] = [

@@ -148,7 +148,7 @@ fn nothing_acknowledged_is_lost_when_commits_wait_for_a_receiver() {
         let to = copy.join("pg_wal").join(file.file_name());
         std::fs::copy(file.path(), to).expect("writable");
     }
-    // What the backup took of the log is the beginning of what the receiver has.
+    // The receiver's log begins with the files that the backup took.
     for file in std::fs::read_dir(&log).expect("it is there").flatten() {
         let name = file.file_name().to_string_lossy().into_owned();
         if let Some(whole) = name.strip_suffix(".partial") {

@@ -204,7 +204,7 @@ fn what_cannot_be_prepared_is_refused_and_rolled_back() {
     run(&mut client, "SELECT pg_advisory_lock(5)");
     run(&mut client, "BEGIN; INSERT INTO t VALUES (1); PREPARE TRANSACTION 'a'");
     assert_eq!(code(&mut client, "BEGIN; PREPARE TRANSACTION 'b'"), "53200");
-    // What the session holds for itself is still its own.
+    // Session-level locks are still the session's own.
     let mut second = Client::connect(server.port).expect("it serves");
     assert_eq!(second.one("SELECT pg_try_advisory_lock(5)"), "f");
     assert_eq!(client.one("SELECT pg_advisory_unlock(5)"), "t");
@@ -238,7 +238,7 @@ enum Word {
     Done(bool),
 }
 
-/// What the clients know.
+/// The clients' knowledge: the last word of each transaction.
 #[derive(Default)]
 struct Journal {
     words: Mutex<HashMap<u64, Word>>,

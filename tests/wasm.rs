@@ -373,7 +373,7 @@ fn modules_ask_the_server() {
     assert!(said.iter().any(|l| l.starts_with("N ") && l.contains("hello")), "{said:?}");
     let failed = client.query("SELECT fail()");
     assert!(error(&failed).starts_with("P0001 own words"), "{failed:?}");
-    // What commits stays.
+    // Committed rows stay.
     run(&mut client, "TRUNCATE t");
     run(&mut client, "CALL twice('INSERT INTO t VALUES (1)')");
     assert_eq!(rows(&run(&mut client, "SELECT count(*) FROM t")), ["1"]);
@@ -650,7 +650,7 @@ fn a_thousand_sessions_call_all_languages() {
          CREATE FUNCTION js_forever() RETURNS int LANGUAGE javascript AS 'for (;;);';
          CREATE FUNCTION pl(n int) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN n; END'",
     );
-    // What begins once for the server has begun.
+    // Threads and modules that begin once for the server are there.
     client.query("SELECT fine(), js(1), pl(1), first('SELECT 1')");
     drop(client);
     let before = await_quiet(&server, &mut watcher, 0);

@@ -562,6 +562,43 @@ fn read_quoted(text: &str) -> Option<String> {
     None
 }
 
+/// Splits a list of identifiers: commas, blanks, quotes as in SQL; bare names are folded to lower
+/// case. None when it is malformed.
+pub fn split_names(text: &str) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    let mut chars = text.trim().chars().peekable();
+    if chars.peek().is_none() {
+        return Some(names);
+    }
+    loop {
+        while chars.next_if(|c| c.is_whitespace()).is_some() {}
+        let mut name = String::new();
+        if chars.next_if_eq(&'"').is_some() {
+            loop {
+                match chars.next()? {
+                    '"' if chars.next_if_eq(&'"').is_some() => name.push('"'),
+                    '"' => break,
+                    c => name.push(c),
+                }
+            }
+        } else {
+            while let Some(c) = chars.next_if(|c| *c != ',' && !c.is_whitespace()) {
+                name.extend(c.to_lowercase());
+            }
+            if name.is_empty() {
+                return None;
+            }
+        }
+        names.push(name);
+        while chars.next_if(|c| c.is_whitespace()).is_some() {}
+        match chars.next() {
+            None => return Some(names),
+            Some(',') => {}
+            Some(_) => return None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -25,7 +25,7 @@ pub struct Wanted {
     pub nested: bool,
 }
 
-/// What the settings want; None: nothing, as by default.
+/// The plans that the settings ask for; None: none, the default.
 #[inline]
 pub fn wanted(settings: &Settings) -> Option<Wanted> {
     let least = settings.int(setting::AUTO_EXPLAIN_LOG_MIN_DURATION);

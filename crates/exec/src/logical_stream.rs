@@ -342,7 +342,8 @@ fn pgoutput(options: &[(String, Option<String>)]) -> Result<Plugin> {
             }
             "publication_names" => {
                 publications = Some(
-                    names(text)
+                    base::settings::split_names(text)
+                        .filter(|names| !names.is_empty())
                         .ok_or_else(|| err!(INVALID_NAME, "invalid publication_names syntax"))?,
                 );
             }
@@ -379,39 +380,6 @@ fn pgoutput(options: &[(String, Option<String>)]) -> Result<Plugin> {
         ));
     }
     Ok(Plugin::Pg { output: PgOutput::new(binary, messages), publications })
-}
-
-/// A list of identifiers, quoted where they have to be.
-fn names(text: &str) -> Option<Vec<String>> {
-    let mut out = Vec::new();
-    let mut chars = text.chars().peekable();
-    loop {
-        while chars.next_if(|c| c.is_whitespace()).is_some() {}
-        let mut name = String::new();
-        if chars.next_if_eq(&'"').is_some() {
-            loop {
-                match chars.next()? {
-                    '"' if chars.next_if_eq(&'"').is_some() => name.push('"'),
-                    '"' => break,
-                    c => name.push(c),
-                }
-            }
-        } else {
-            while let Some(c) = chars.next_if(|c| *c != ',' && !c.is_whitespace()) {
-                name.extend(c.to_lowercase());
-            }
-        }
-        if name.is_empty() {
-            return None;
-        }
-        out.push(name);
-        while chars.next_if(|c| c.is_whitespace()).is_some() {}
-        match chars.next() {
-            None => return Some(out),
-            Some(',') => {}
-            Some(_) => return None,
-        }
-    }
 }
 
 /// The fate that the publications of a stream give to the changes of one definition of a table.

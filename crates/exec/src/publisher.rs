@@ -1,4 +1,4 @@
-//! What a statement about subscriptions asks of the publisher, over a connection that the session makes.
+//! Questions and orders of CREATE, ALTER and DROP SUBSCRIPTION to the publisher, over a connection that the session makes.
 
 /// A question or order.
 #[derive(Clone, Debug)]

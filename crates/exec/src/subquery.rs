@@ -36,11 +36,11 @@ pub struct SubqueryState {
     outer: Option<Vec<Datum>>,
     /// The rows, to be looked up.
     table: Option<Arc<HashedRows>>,
-    /// What of them was looked up with NULLs.
+    /// Lookups of rows with NULLs, answered by projections of the table.
     projections: Projections,
 }
 
-/// What one thread has computed of a subquery that is computed once.
+/// The result of an uncorrelated subquery, which one thread computes for all.
 #[derive(Clone)]
 pub enum Known {
     /// The value.
@@ -50,7 +50,7 @@ pub enum Known {
 }
 
 impl SubqueryState {
-    /// What is computed once, when it has been.
+    /// The result, once it is there.
     pub fn known(&self) -> Option<Known> {
         let table = || self.table.clone().map(Known::Table);
         self.value.clone().map(Known::Value).or_else(table)

@@ -21,7 +21,7 @@ use socket2::{Domain, SockAddr, Socket as RawSocket, Type};
 use crate::connection::{Peer, Socket};
 use crate::log;
 use crate::server::{self, Server};
-use crate::session::{Session, checks};
+use crate::session::Session;
 
 /// Connections that may wait to be accepted: all that the system lets (`net.core.somaxconn`).
 const BACKLOG: i32 = 65_535;
@@ -107,7 +107,7 @@ pub fn inherited() -> Result<Vec<Listener>> {
 /// The addresses that a list names.
 fn addresses(list: &str) -> Result<Vec<IpAddr>> {
     let mut all = Vec::new();
-    for name in checks::split_names(list).unwrap_or_default() {
+    for name in base::settings::split_names(list).unwrap_or_default() {
         let addresses: Vec<IpAddr> = match name.as_str() {
             "localhost" => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
             "*" => vec![Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()],

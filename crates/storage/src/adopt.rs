@@ -40,7 +40,7 @@ pub(crate) fn adopt_log(dir: &Path) -> Result<()> {
     let segments = Segments::new(dir, control.segment_size, None);
     move_all(&folder, &segments, control.redo.0)
         .map_err(|e| Error::io("take over the log in pg_wal", &e))?;
-    // What PostgreSQL's programs want to be there is nobody's here.
+    // Directories that PostgreSQL's programs ask for have no use here.
     for empty in ["pg_wal/archive_status", "pg_wal", "pg_tblspc"] {
         let _ = fs::remove_dir(dir.join(empty));
     }

@@ -79,7 +79,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
         return Err(bad("it is larger than 32 MB"));
     }
     let bytes = std::fs::read(path).map_err(|e| base::Error::io(doing(), &e))?;
-    // What another file holds is not told to anybody by the message of a parser.
+    // A parser's message must not show the content of a file that is no module.
     match bytes.starts_with(MAGIC) {
         true => Ok(bytes),
         false => Err(bad(format_args!("file \"{}\" has no module", path.display()))),

@@ -18,7 +18,7 @@ pub extern "C" fn alloc(size: usize) -> *mut u8 {
     unsafe { std::alloc::alloc(Layout::from_size_align(size.max(8), 8).expect("a size")) }
 }
 
-/// What was given last: a result lies there until the next call.
+/// The last result, which lies there until the next call.
 static mut GIVEN: String = String::new();
 
 fn give(text: String) -> i64 {

@@ -239,7 +239,7 @@ impl Triggers {
                     if let Some(new) = &mut new {
                         self.fit(&mut row)?;
                         new.clone_from_slice(&row);
-                        // What is computed of the row is computed when all triggers are through with it.
+                        // Generated columns are computed after the last BEFORE trigger.
                         for (n, _) in self.table.live_columns().filter(|(_, c)| c.generated) {
                             new[usize::from(n) - 1] = Datum::Null;
                         }

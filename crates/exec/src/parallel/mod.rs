@@ -46,7 +46,7 @@ pub struct Shared<'a> {
     prepared: &'a Prepared,
     params: &'a [Datum],
     slots: Vec<Datum>,
-    /// What is known of subqueries, by the numbers of their plans.
+    /// Results of uncorrelated subqueries, by the numbers of their plans.
     subqueries: Vec<(usize, Known)>,
     started: Option<i64>,
     measured: bool,

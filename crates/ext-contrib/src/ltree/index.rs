@@ -40,7 +40,7 @@ impl GistClass for PathOps {
     }
 
     fn check(&self, strategy: u16, value: &Datum) -> Result<KeyCheck> {
-        // What descendants of a path, and the path itself, lie between.
+        // The keys of a path and its descendants lie between these two.
         let below = |path: &Ltree| {
             let from = key(path);
             let to = [&from[..], &[2]].concat();

@@ -114,30 +114,31 @@ impl LQuery {
     }
 
     /// Whether a path fits: after each level, which numbers of labels can be behind it.
-    pub(super) fn matches(&self, path: &Ltree) -> bool {
+    ///
+    /// # Errors
+    /// An interrupt: the steps are levels times labels.
+    pub(super) fn matches(&self, path: &Ltree) -> Result<bool> {
         let count = path.labels.len();
         let mut reached = vec![false; count + 1];
         reached[0] = true;
         for level in &self.levels {
+            sched::check_interrupts_now()?;
+            let (least, most) = (usize::from(level.least), usize::from(level.most));
             let mut next = vec![false; count + 1];
-            for from in (0..=count).filter(|n| reached[*n]) {
-                let mut at = from;
-                loop {
-                    if at - from >= usize::from(level.least) {
-                        next[at] = true;
-                    }
-                    if at == count
-                        || at - from >= usize::from(level.most)
-                        || !level.fits(&path.labels[at])
-                    {
-                        break;
-                    }
-                    at += 1;
+            // The last place reached that lies at least `least` labels back, and where the labels that fit begin.
+            let (mut last, mut fits_from) = (None, 0);
+            for at in 0..=count {
+                if at > 0 && !level.fits(&path.labels[at - 1]) {
+                    fits_from = at;
                 }
+                if at >= least && reached[at - least] {
+                    last = Some(at - least);
+                }
+                next[at] = last.is_some_and(|from| from >= fits_from && at - from <= most);
             }
             reached = next;
         }
-        reached[count]
+        Ok(reached[count])
     }
 
     /// The labels that every path which fits begins with.

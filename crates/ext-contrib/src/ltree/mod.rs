@@ -325,7 +325,7 @@ fn is_below(path: &Ltree, other: &Datum) -> Result<bool> {
 }
 
 fn fits_pattern(path: &Ltree, pattern: &Datum) -> Result<bool> {
-    Ok(pattern.as_open::<LQuery>().matches(path))
+    pattern.as_open::<LQuery>().matches(path)
 }
 
 fn fits_any(path: &Ltree, patterns: &Datum) -> Result<bool> {
@@ -336,7 +336,12 @@ fn fits_any(path: &Ltree, patterns: &Datum) -> Result<bool> {
     if array.items.iter().any(Datum::is_null) {
         bail!(NULL_VALUE_NOT_ALLOWED, "array must not contain nulls");
     }
-    Ok(array.items.iter().any(|p| p.as_open::<LQuery>().matches(path)))
+    for pattern in &array.items {
+        if fits_pattern(path, pattern)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn fits_query(path: &Ltree, query: &Datum) -> Result<bool> {

@@ -78,7 +78,7 @@ fn with_des(password: &[u8], salt: &[u8]) -> Result<String> {
         0..=100_000 => key.encrypt(block, salt_bits, count),
         _ => {
             while left > 0 {
-                sched::check_interrupts()?;
+                sched::check_interrupts_now()?;
                 let step = left.min(100_000);
                 block = key.encrypt(block, salt_bits, step);
                 left -= step;
@@ -181,7 +181,7 @@ fn with_blowfish(password: &[u8], setting: &[u8]) -> Result<String> {
     state.salted_expand_key(&salt, &key);
     for round in 0..1u32 << cost {
         if round % 64 == 0 {
-            sched::check_interrupts()?;
+            sched::check_interrupts_now()?;
         }
         state.bc_expand_key(&key);
         state.bc_expand_key(&salt);

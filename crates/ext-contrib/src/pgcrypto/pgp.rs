@@ -135,7 +135,7 @@ impl PasswordKey {
                 digest.update(vec![0; round]);
                 let mut rest = left;
                 while rest > 0 && !whole.is_empty() {
-                    sched::check_interrupts()?;
+                    sched::check_interrupts_now()?;
                     // In pieces, so that a short password doesn't cost a call for every few bytes.
                     let times = (65_536 / whole.len()).max(1);
                     let piece = whole.repeat(times.min(rest / whole.len() + 1));
@@ -337,7 +337,7 @@ fn inflated(data: &[u8]) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     let mut piece = vec![0; 65_536];
     loop {
-        sched::check_interrupts()?;
+        sched::check_interrupts_now()?;
         let count = reader.read(&mut piece).map_err(|_| corrupt())?;
         if count == 0 {
             return Ok(out);

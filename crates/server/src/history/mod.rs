@@ -47,7 +47,7 @@ pub fn each_between(
         let until = to.min(begins);
         let dir = server.engine.storage.dir().join(FOLDER);
         let mut on_disk = |slice: Slice| {
-            // What memory has, too, was written before it was kept.
+            // Slices that are in memory, too, were written before they were kept there.
             if slice.at <= begins {
                 each(&slice);
             }

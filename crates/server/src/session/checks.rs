@@ -29,7 +29,7 @@ pub fn parse(id: SettingId, text: &str) -> Result<Value> {
             Ok(value)
         }
         setting::DEBUG_FAULTS => base::faults::parse(text).map(|_| value),
-        setting::SEARCH_PATH => match split_names(text) {
+        setting::SEARCH_PATH => match base::settings::split_names(text) {
             Some(_) => Ok(value),
             None => Err(invalid(id, text).detail("List syntax is invalid.")),
         },
@@ -124,43 +124,6 @@ pub fn parse_over(id: SettingId, text: &str, now: &FormatContext) -> Result<Valu
     }
 }
 
-/// Splits a list of identifiers: commas, blanks, quotes as in SQL; bare names are folded to lower
-/// case. None when it is malformed.
-pub fn split_names(text: &str) -> Option<Vec<String>> {
-    let mut names = Vec::new();
-    let mut chars = text.trim().chars().peekable();
-    if chars.peek().is_none() {
-        return Some(names);
-    }
-    loop {
-        while chars.next_if(|c| c.is_whitespace()).is_some() {}
-        let mut name = String::new();
-        if chars.next_if_eq(&'"').is_some() {
-            loop {
-                match chars.next()? {
-                    '"' if chars.next_if_eq(&'"').is_some() => name.push('"'),
-                    '"' => break,
-                    c => name.push(c),
-                }
-            }
-        } else {
-            while let Some(c) = chars.next_if(|c| *c != ',' && !c.is_whitespace()) {
-                name.extend(c.to_lowercase());
-            }
-            if name.is_empty() {
-                return None;
-            }
-        }
-        names.push(name);
-        while chars.next_if(|c| c.is_whitespace()).is_some() {}
-        match chars.next() {
-            None => return Some(names),
-            Some(',') => {}
-            Some(_) => return None,
-        }
-    }
-}
-
 /// The context that formatting values depends on.
 pub fn format_context(settings: &settings::Settings) -> FormatContext {
     let (date_style, date_order) =
@@ -210,7 +173,7 @@ mod tests {
 
     #[test]
     fn name_lists_are_split_as_sql_does() {
-        let split = |t: &str| split_names(t).map(|v| v.join("|"));
+        let split = |t: &str| base::settings::split_names(t).map(|v| v.join("|"));
         assert_eq!(split(r#" "$user", Public ,"A""b" "#).as_deref(), Some("$user|public|A\"b"));
         assert_eq!(split("").as_deref(), Some(""));
         assert_eq!(split("a,,b"), None);

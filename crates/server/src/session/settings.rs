@@ -533,7 +533,7 @@ impl SessionSettings {
         };
         let text = self.current.settings.str(setting::SEARCH_PATH);
         let mut path = Vec::new();
-        for name in checks::split_names(text).unwrap_or_default() {
+        for name in base::settings::split_names(text).unwrap_or_default() {
             let name = if name == "$user" { user } else { &name };
             match name {
                 "pg_catalog" => path.push(ids::PG_CATALOG),

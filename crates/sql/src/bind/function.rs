@@ -47,8 +47,8 @@ fn declared_for(row: &FunctionRow, count: usize) -> Option<Vec<Oid>> {
             ANY => ANY,
             array => element_of(array),
         };
-        // Ours may be called without values for its statement.
-        let optional = row.oid == PG_AUTONOMOUS && count + 1 == full;
+        // A default (`'{}'`) lets the list be empty; so does ours, whose statement may have no values.
+        let optional = count + 1 == full && (!row.defaults.is_empty() || row.oid == PG_AUTONOMOUS);
         if count < full && !optional {
             return None;
         }

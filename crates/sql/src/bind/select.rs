@@ -108,7 +108,7 @@ impl Binder<'_> {
             walk::conjuncts(condition, &mut conditions);
         }
         rel = filter(rel, conditions.clone());
-        // What is not grouped by is reported where the list or HAVING names it.
+        // Columns missing from GROUP BY are reported where the list or HAVING names them.
         if !stmt.group_clause.is_empty() {
             for column in scope.items.iter().flat_map(|item| &item.columns) {
                 if let Expr::Column(col, _) = column.expr {

@@ -238,7 +238,7 @@ impl Planner<'_> {
         Some(found)
     }
 
-    /// What an index can do with values for columns behind one that nothing is said of: its values are looked up
+    /// A skip scan: conditions on columns behind a leading one without a condition, whose distinct values are looked up
     /// one after the other.
     fn match_skip(
         &self,
