@@ -18,6 +18,8 @@ use std::sync::Arc;
 
 use base::{Error, Oid, Result, err};
 use catalog::{Function, Table};
+use types::datum::Shape;
+use types::oids::{RECORD, TRIGGER};
 use types::{Column, Datum, Text};
 
 use crate::context::ExecContext;
@@ -29,6 +31,69 @@ pub struct CallSignature {
     pub args: Vec<Oid>,
     /// Of the result; `trigger` when a trigger calls.
     pub result: Oid,
+}
+
+/// The form of a function's results: a type, and the columns where they are rows.
+#[derive(Clone, Debug)]
+pub struct ResultForm {
+    /// The type.
+    pub ty: Oid,
+    /// The columns of a row.
+    pub shape: Option<Arc<Shape>>,
+}
+
+impl ResultForm {
+    /// The form that a function is declared with. `result`: its type in this call, below a domain for languages that
+    /// take such for the type below. Types that users define are known to conversions from here on.
+    pub fn of(
+        function: &Function,
+        signature: &CallSignature,
+        result: Oid,
+        cx: &mut ExecContext<'_>,
+    ) -> ResultForm {
+        let view = cx.catalog_tx.view();
+        cx.hooks.see_types(&view, cx.search_path);
+        if signature.result != RECORD {
+            return ResultForm { ty: signature.result, shape: types::user::shape(result) };
+        }
+        let columns = sql::routine::columns(&view, function);
+        let real = |ty| sql::routine::real_type(function, &signature.args, ty);
+        let columns: Vec<(Text, Oid)> =
+            columns.into_iter().map(|(name, ty)| (Text::from(name), real(ty))).collect();
+        match columns.is_empty() {
+            true => ResultForm { ty: RECORD, shape: None },
+            false => ResultForm::rows(&columns),
+        }
+    }
+
+    /// Rows of these columns.
+    pub fn rows(columns: &[(Text, Oid)]) -> ResultForm {
+        let shape = Shape { ty: RECORD, columns: columns.to_vec() };
+        ResultForm { ty: RECORD, shape: Some(Arc::new(shape)) }
+    }
+
+    /// The form in a call that may ask for columns (`AS t (a int, b text)`).
+    pub fn wanted(&self, columns: Option<&[(Text, Oid)]>) -> ResultForm {
+        columns.map_or_else(|| self.clone(), ResultForm::rows)
+    }
+}
+
+/// A function as CONTEXT lines name it: `name(integer,text)`.
+pub fn signature_text(function: &Function) -> String {
+    let types: Vec<String> =
+        function.input_types().iter().map(|t| types::io::format_type(*t, -1)).collect();
+    format!("{}({})", catalog::definition::quote_ident(&function.name), types.join(","))
+}
+
+/// `42P13` for a trigger's function with parameters.
+pub fn check_trigger_parameters(function: &Function, signature: &CallSignature) -> Result<()> {
+    if signature.result == TRIGGER && !function.args.is_empty() {
+        return Err(err!(
+            INVALID_FUNCTION_DEFINITION,
+            "trigger functions cannot have declared arguments"
+        ));
+    }
+    Ok(())
 }
 
 /// A procedural language.

@@ -17,7 +17,7 @@ use types::func::SessionFunction;
 use types::oids::TEXT;
 use types::{Batch, Datum, TypeIo};
 
-use crate::context::{Engine, ExecContext, Outcome, RowSink, TransactionEnd};
+use crate::context::{Engine, ExecContext, OpenCursor, Outcome, RowSink, TransactionEnd};
 use crate::execution::{Execution, run_utility};
 use crate::modify::fire::fire_all;
 use crate::plan_slot::PlanKey;
@@ -102,6 +102,43 @@ pub fn prepare(text: &str, types: &[Oid], cx: &mut ExecContext<'_>) -> Result<Ar
         }
     }
     Err(err!(OBJECT_IN_USE, "definitions change too fast for this statement"))
+}
+
+/// Opens a cursor for a body's query under a name that is made up, and says it. `volatile`: see [`snapshot`].
+///
+/// # Errors
+/// `42P11` for a statement without rows; those of the query's start.
+pub fn open_cursor(
+    prepared: Arc<Prepared>,
+    text: &str,
+    params: Vec<Datum>,
+    volatile: bool,
+    cx: &mut ExecContext<'_>,
+) -> Result<String> {
+    if !sql::embedded::returns_rows(&prepared) {
+        return Err(err!(
+            INVALID_CURSOR_DEFINITION,
+            "cannot open {} query as cursor",
+            prepared.tag
+        ));
+    }
+    let snapshot = snapshot(volatile, cx);
+    let (execution, pin) = start(&prepared, &params, snapshot, cx)?;
+    let opened = cx.hooks.open_cursor(OpenCursor {
+        name: None,
+        prepared,
+        text: text.to_owned(),
+        params,
+        execution: Box::new(execution),
+        snapshot,
+        pin,
+        scroll: None,
+        tables: Vec::new(),
+    });
+    if opened.is_err() {
+        cx.tx.unpin_snapshot(pin);
+    }
+    opened
 }
 
 /// A sink that keeps all rows.

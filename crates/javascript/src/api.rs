@@ -21,17 +21,18 @@ use base::{Error, Oid, Result, err};
 use catalog::acl::privilege;
 use catalog::{AclKind, Rights};
 use exec::ExecContext;
-use exec::context::{OpenCursor, TransactionEnd};
+use exec::context::TransactionEnd;
 use exec::nested::{self, RowList};
 use rquickjs::{Array, Ctx, Function, IntoJs, Object, Value};
 use sql::utility::FetchHow;
 use sql::{Prepared, Statement, Utility};
 use types::Datum;
 
+use crate::JavaScriptRoutine;
 use crate::failure::{Failure, ends_statement, throw};
 use crate::lend::{Host, Lent};
 use crate::value::{from_js, to_js};
-use crate::{JavaScriptRoutine, RowShape};
+use exec::language::ResultForm;
 
 /// Makes the `plv8` object.
 pub const PRELUDE: &str = include_str!("prelude.js");
@@ -42,7 +43,7 @@ pub struct Call<'a, 'x> {
     pub lent: Arc<Lent>,
     pub interrupted: Arc<Mutex<Option<Error>>>,
     /// The columns that `return_next` takes; None where it may not be called.
-    pub shape: Option<RowShape>,
+    pub shape: Option<ResultForm>,
     /// The rows that it has taken.
     pub rows: Vec<Datum>,
     /// Whether statements see what was committed meanwhile, and may write.
@@ -145,7 +146,7 @@ impl Call<'_, '_> {
                     )
                     .into());
                 };
-                let row = shape.clone().row(ctx, row, self.cx)?;
+                let row = crate::result_of(&shape.clone(), ctx, row, self.cx)?;
                 self.rows.push(row);
             }
             9 => return Ok(types::func::quote_literal(&given.text(ctx)?).into_js(ctx)?),
@@ -289,33 +290,8 @@ impl Call<'_, '_> {
         types: &[Oid],
     ) -> std::result::Result<String, Failure> {
         let prepared = nested::prepare(text, types, self.cx)?;
-        if !sql::embedded::returns_rows(&prepared) {
-            return Err(err!(
-                INVALID_CURSOR_DEFINITION,
-                "cannot open {} query as cursor",
-                prepared.tag
-            )
-            .into());
-        }
         let params = self.params(ctx, &prepared, values)?;
-        let snapshot = nested::snapshot(self.volatile, self.cx);
-        let (execution, pin) = nested::start(&prepared, &params, snapshot, self.cx)?;
-        let cursor = OpenCursor {
-            name: None,
-            prepared,
-            text: text.to_owned(),
-            params,
-            execution: Box::new(execution),
-            snapshot,
-            pin,
-            scroll: None,
-            tables: Vec::new(),
-        };
-        let opened = self.cx.hooks.open_cursor(cursor);
-        if opened.is_err() {
-            self.cx.tx.unpin_snapshot(pin);
-        }
-        Ok(opened?)
+        Ok(nested::open_cursor(prepared, text, params, self.volatile, self.cx)?)
     }
 
     fn advance<'js>(

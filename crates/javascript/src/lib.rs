@@ -31,11 +31,13 @@ use std::sync::{Arc, PoisonError};
 use base::{Oid, Result, err};
 use catalog::Function;
 use exec::ExecContext;
-use exec::language::{CallSignature, Language, Routine, TriggerCall, TriggerEvent, TriggerResult};
+use exec::language::{
+    CallSignature, Language, ResultForm, Routine, TriggerCall, TriggerEvent, TriggerResult,
+    check_trigger_parameters, signature_text,
+};
 use rquickjs::context::EvalOptions;
 use rquickjs::function::Args;
 use rquickjs::{Ctx, IntoJs, Object, Value};
-use types::datum::Shape;
 use types::oids::{RECORD, TRIGGER, VOID};
 use types::{Datum, Text};
 
@@ -109,32 +111,14 @@ impl Language for JavaScript {
         signature: &CallSignature,
         cx: &mut ExecContext<'_>,
     ) -> Result<Arc<dyn Routine>> {
-        if signature.result == TRIGGER && !function.args.is_empty() {
-            return Err(err!(
-                INVALID_FUNCTION_DEFINITION,
-                "trigger functions cannot have declared arguments"
-            ));
-        }
-        let view = cx.catalog_tx.view();
-        cx.hooks.see_types(&view, cx.search_path);
-        let shape = if signature.result == RECORD {
-            let columns = sql::routine::columns(&view, function);
-            let real = |ty| sql::routine::real_type(function, &signature.args, ty);
-            let columns: Vec<(Text, Oid)> =
-                columns.into_iter().map(|(name, ty)| (Text::from(name), real(ty))).collect();
-            (!columns.is_empty()).then(|| Arc::new(Shape { ty: RECORD, columns }))
-        } else {
-            types::user::shape(signature.result)
-        };
-        let types: Vec<String> =
-            function.input_types().iter().map(|t| types::io::format_type(*t, -1)).collect();
-        let name = catalog::definition::quote_ident(&function.name);
+        check_trigger_parameters(function, signature)?;
+        let result = ResultForm::of(function, signature, signature.result, cx);
         Ok(Arc::new(JavaScriptRoutine {
             number: next_number(),
-            signature: format!("{name}({})", types.join(",")),
+            signature: signature_text(function),
             source: source(function),
             args: signature.args.clone(),
-            result: RowShape { ty: signature.result, shape },
+            result,
             set: function.set,
             volatile: function.volatility == 'v',
         }))
@@ -146,7 +130,7 @@ impl Language for JavaScript {
             signature: "inline_code_block".to_owned(),
             source: wrapped("", "", body),
             args: Vec::new(),
-            result: RowShape { ty: VOID, shape: None },
+            result: ResultForm { ty: VOID, shape: None },
             set: false,
             volatile: true,
         };
@@ -177,45 +161,36 @@ fn with_engine<R>(
     }
 }
 
-/// The type of a value that a function gives: a row's columns, or a type.
-#[derive(Clone)]
-pub(crate) struct RowShape {
-    ty: Oid,
-    shape: Option<Arc<Shape>>,
-}
-
-impl RowShape {
-    /// A value of it.
-    fn row<'js>(
-        &self,
-        ctx: &Ctx<'js>,
-        value: Value<'js>,
-        cx: &mut ExecContext<'_>,
-    ) -> std::result::Result<Datum, Failure> {
-        if self.ty == VOID {
-            return Ok(Datum::text(""));
+/// A result of a function from a value.
+fn result_of<'js>(
+    form: &ResultForm,
+    ctx: &Ctx<'js>,
+    value: Value<'js>,
+    cx: &mut ExecContext<'_>,
+) -> std::result::Result<Datum, Failure> {
+    if form.ty == VOID {
+        return Ok(Datum::text(""));
+    }
+    let Some(shape) = &form.shape else {
+        if form.ty == RECORD {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "function returning record called in context that cannot accept type record"
+            )
+            .into());
         }
-        let Some(shape) = &self.shape else {
-            if self.ty == RECORD {
-                return Err(err!(
-                    FEATURE_NOT_SUPPORTED,
-                    "function returning record called in context that cannot accept type record"
-                )
-                .into());
-            }
-            return from_js(ctx, value, self.ty, cx);
-        };
-        if value.is_null() || value.is_undefined() {
-            return Ok(Datum::Null);
+        return from_js(ctx, value, form.ty, cx);
+    };
+    if value.is_null() || value.is_undefined() {
+        return Ok(Datum::Null);
+    }
+    match value.as_object() {
+        Some(object) if !object.is_array() => record(ctx, object, shape, cx),
+        _ if shape.columns.len() == 1 => {
+            let field = from_js(ctx, value, shape.columns[0].1, cx)?;
+            Ok(Datum::record(shape.clone(), vec![field]))
         }
-        match value.as_object() {
-            Some(object) if !object.is_array() => record(ctx, object, shape, cx),
-            _ if shape.columns.len() == 1 => {
-                let field = from_js(ctx, value, shape.columns[0].1, cx)?;
-                Ok(Datum::record(shape.clone(), vec![field]))
-            }
-            _ => Err(err!(DATATYPE_MISMATCH, "result of a row type must be an object").into()),
-        }
+        _ => Err(err!(DATATYPE_MISMATCH, "result of a row type must be an object").into()),
     }
 }
 
@@ -227,7 +202,7 @@ pub(crate) struct JavaScriptRoutine {
     signature: String,
     source: String,
     args: Vec<Oid>,
-    result: RowShape,
+    result: ResultForm,
     set: bool,
     volatile: bool,
 }
@@ -273,7 +248,7 @@ impl JavaScriptRoutine {
         &self,
         cx: &mut ExecContext<'_>,
         args: &[(&Datum, Oid)],
-        rows: Option<RowShape>,
+        rows: Option<ResultForm>,
         finish: impl for<'js> FnOnce(
             &Ctx<'js>,
             Value<'js>,
@@ -299,7 +274,7 @@ impl JavaScriptRoutine {
     fn run_with<R>(
         &self,
         cx: &mut ExecContext<'_>,
-        shape: Option<RowShape>,
+        shape: Option<ResultForm>,
         arguments: impl for<'js> FnOnce(
             &Ctx<'js>,
             &mut Args<'js>,
@@ -356,7 +331,7 @@ impl Routine for JavaScriptRoutine {
             ));
         }
         let inputs = self.inputs(args);
-        self.run(cx, &inputs, None, |ctx, value, _, cx| self.result.row(ctx, value, cx))
+        self.run(cx, &inputs, None, |ctx, value, _, cx| result_of(&self.result, ctx, value, cx))
     }
 
     fn call_set(
@@ -365,29 +340,24 @@ impl Routine for JavaScriptRoutine {
         wanted: Option<&[(Text, Oid)]>,
         cx: &mut ExecContext<'_>,
     ) -> Result<Vec<Datum>> {
-        let shape = match wanted {
-            Some(columns) => RowShape {
-                ty: RECORD,
-                shape: Some(Arc::new(Shape { ty: RECORD, columns: columns.to_vec() })),
-            },
-            None => self.result.clone(),
-        };
+        let shape = self.result.wanted(wanted);
         let inputs = self.inputs(args);
         if !self.set {
-            return self
-                .run(cx, &inputs, None, |ctx, value, _, cx| Ok(vec![shape.row(ctx, value, cx)?]));
+            return self.run(cx, &inputs, None, |ctx, value, _, cx| {
+                Ok(vec![result_of(&shape, ctx, value, cx)?])
+            });
         }
         self.run(cx, &inputs, Some(shape.clone()), |ctx, value, mut rows, cx| {
             if value.is_null() || value.is_undefined() {
                 return Ok(rows);
             }
             let Some(array) = value.as_array() else {
-                rows.push(shape.row(ctx, value, cx)?);
+                rows.push(result_of(&shape, ctx, value, cx)?);
                 return Ok(rows);
             };
             for item in array.iter::<Value<'_>>() {
                 sched::check_interrupts()?;
-                rows.push(shape.row(ctx, item?, cx)?);
+                rows.push(result_of(&shape, ctx, item?, cx)?);
             }
             Ok(rows)
         })
@@ -396,7 +366,7 @@ impl Routine for JavaScriptRoutine {
     fn call_procedure(&self, args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
         let inputs = self.inputs(args);
         self.run(cx, &inputs, None, |ctx, value, _, cx| match self.result.shape {
-            Some(_) => self.result.row(ctx, value, cx),
+            Some(_) => result_of(&self.result, ctx, value, cx),
             None => Ok(Datum::Null),
         })
     }

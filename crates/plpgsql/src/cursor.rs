@@ -12,7 +12,7 @@ use types::{Datum, Text};
 
 use crate::frame::Frame;
 use crate::program::*;
-use crate::run::{Flow, Rows, Started};
+use crate::run::{Flow, Started};
 
 impl Frame<'_> {
     fn cursor_name(&self, slot: Slot) -> Result<String> {
@@ -126,7 +126,7 @@ impl Frame<'_> {
         };
         let columns = cursor.columns();
         let types: Vec<base::Oid> = columns.iter().map(|c| c.ty).collect();
-        let mut rows = Rows { types: &types, rows: Vec::new() };
+        let mut rows = exec::nested::RowList::of(&types);
         let fetched = cursor.fetch(how, moving, cx, &mut rows);
         cx.hooks.put_cursor(&name, cursor);
         let count = fetched?;

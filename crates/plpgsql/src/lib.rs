@@ -87,12 +87,7 @@ impl Language for PlPgSql {
         cx: &mut ExecContext<'_>,
     ) -> Result<Arc<dyn Routine>> {
         let heading = heading(function, signature, false, cx);
-        if signature.result == TRIGGER && !function.args.is_empty() {
-            return Err(err!(
-                INVALID_FUNCTION_DEFINITION,
-                "trigger functions cannot have declared arguments"
-            ));
-        }
+        exec::language::check_trigger_parameters(function, signature)?;
         let program =
             parse::parse(&function.body, heading, cx).map_err(|e| e.inside(&function.body))?;
         Ok(Arc::new(program))

@@ -10,7 +10,7 @@ use types::{Datum, Text};
 
 use crate::frame::Frame;
 use crate::program::*;
-use crate::run::{Flow, Rows, Started};
+use crate::run::{Flow, Started};
 
 impl Frame<'_> {
     /// RETURN.
@@ -154,7 +154,7 @@ impl Frame<'_> {
         let Started { prepared, shape, mut execution, snapshot, pin, text, .. } =
             self.start_returned(source, cx)?;
         let types: Vec<base::Oid> = prepared.columns.iter().map(|c| c.ty).collect();
-        let mut rows = Rows { types: &types, rows: Vec::new() };
+        let mut rows = exec::nested::RowList::of(&types);
         let fetched = {
             let mut inner = ExecContext { snapshot, ..cx.inner() };
             execution.fetch(&mut inner, 0, &mut rows)

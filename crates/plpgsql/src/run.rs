@@ -456,7 +456,7 @@ impl Frame<'_> {
         let mut any = false;
         let mut left = Flow::Next;
         let result: Result<()> = 'all: loop {
-            let mut rows = Rows { types: &types, rows: Vec::new() };
+            let mut rows = exec::nested::RowList::of(&types);
             let fetched = {
                 let mut inner = ExecContext { snapshot, ..cx.inner() };
                 execution.fetch(&mut inner, limit, &mut rows)
@@ -1074,30 +1074,4 @@ pub struct Started {
     pub text: String,
     /// The tables that WHERE CURRENT OF can change.
     pub tables: Vec<Vec<u32>>,
-}
-
-/// Keeps all rows.
-pub struct Rows<'t> {
-    /// Types of the columns.
-    pub types: &'t [base::Oid],
-    /// The rows.
-    pub rows: Vec<Vec<Datum>>,
-}
-
-impl exec::RowSink for Rows<'_> {
-    fn batch(&mut self, batch: &types::Batch) -> Result<()> {
-        for row in 0..batch.rows {
-            self.rows.push(exec::rows::get(batch, row, self.types));
-        }
-        Ok(())
-    }
-
-    fn row(&mut self, row: &[Datum]) -> Result<()> {
-        self.rows.push(row.to_vec());
-        Ok(())
-    }
-
-    fn copy_data(&mut self, _bytes: &[u8]) -> Result<()> {
-        Ok(())
-    }
 }

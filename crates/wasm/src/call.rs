@@ -24,7 +24,7 @@ use std::task::{Context, Poll, Waker};
 
 use base::{Error, Result, err, sqlstate};
 use exec::ExecContext;
-use exec::context::{OpenCursor, TransactionEnd};
+use exec::context::TransactionEnd;
 use exec::nested::{self, RowList};
 use sql::utility::FetchHow;
 use sql::{Prepared, Statement, Utility};
@@ -310,32 +310,8 @@ impl Host {
         cx: &mut ExecContext<'_>,
     ) -> Result<i32> {
         let prepared = nested::prepare(text, &[], cx)?;
-        if !sql::embedded::returns_rows(&prepared) {
-            return Err(err!(
-                INVALID_CURSOR_DEFINITION,
-                "cannot open {} query as cursor",
-                prepared.tag
-            ));
-        }
         let params = parameters(&prepared, params, cx)?;
-        let snapshot = nested::snapshot(self.volatile, cx);
-        let (execution, pin) = nested::start(&prepared, &params, snapshot, cx)?;
-        let cursor = OpenCursor {
-            name: None,
-            prepared,
-            text: text.to_owned(),
-            params,
-            execution: Box::new(execution),
-            snapshot,
-            pin,
-            scroll: None,
-            tables: Vec::new(),
-        };
-        let opened = cx.hooks.open_cursor(cursor);
-        if opened.is_err() {
-            cx.tx.unpin_snapshot(pin);
-        }
-        let name = opened?;
+        let name = nested::open_cursor(prepared, text, params, self.volatile, cx)?;
         let mut exchange = shared.lock();
         exchange.cursors.push(Some(name));
         Ok(exchange.cursors.len() as i32 - 1)

@@ -35,7 +35,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base::{Error, Oid, Result, err};
 use catalog::Function;
 use exec::ExecContext;
-use exec::language::{CallSignature, Language, Routine, TriggerCall, TriggerEvent, TriggerResult};
+use exec::language::{
+    CallSignature, Language, ResultForm, Routine, TriggerCall, TriggerEvent, TriggerResult,
+    check_trigger_parameters, signature_text,
+};
 use types::datum::Shape;
 use types::oids::{EVENT_TRIGGER, RECORD, TRIGGER, VOID};
 use types::{Column, Datum, Text};
@@ -58,13 +61,6 @@ fn export_of(function: &Function) -> (&str, bool) {
     }
 }
 
-/// The form of a function's result.
-#[derive(Clone)]
-struct RowShape {
-    ty: Oid,
-    shape: Option<Arc<Shape>>,
-}
-
 /// A function that is ready to be called.
 struct WasmRoutine {
     number: u64,
@@ -74,7 +70,7 @@ struct WasmRoutine {
     code: Arc<Code>,
     /// Types of the arguments without domains.
     args: Vec<(Oid, Form)>,
-    result: RowShape,
+    result: ResultForm,
     set: bool,
     batch: bool,
     strict: bool,
@@ -182,29 +178,11 @@ impl Language for Wasm {
         signature: &CallSignature,
         cx: &mut ExecContext<'_>,
     ) -> Result<Arc<dyn Routine>> {
-        if signature.result == TRIGGER && !function.args.is_empty() {
-            return Err(err!(
-                INVALID_FUNCTION_DEFINITION,
-                "trigger functions cannot have declared arguments"
-            ));
-        }
+        check_trigger_parameters(function, signature)?;
         if signature.result == EVENT_TRIGGER {
             return Err(Error::unsupported("an event trigger function in this language"));
         }
-        let view = cx.catalog_tx.view();
-        cx.hooks.see_types(&view, cx.search_path);
-        let shape = if signature.result == RECORD {
-            let columns = sql::routine::columns(&view, function);
-            let real = |ty| sql::routine::real_type(function, &signature.args, ty);
-            let columns: Vec<(Text, Oid)> =
-                columns.into_iter().map(|(name, ty)| (Text::from(name), real(ty))).collect();
-            (!columns.is_empty()).then(|| Arc::new(Shape { ty: RECORD, columns }))
-        } else {
-            types::user::shape(plain_type(signature.result))
-        };
-        let types: Vec<String> =
-            function.input_types().iter().map(|t| types::io::format_type(*t, -1)).collect();
-        let name = catalog::definition::quote_ident(&function.name);
+        let mut result = ResultForm::of(function, signature, plain_type(signature.result), cx);
         let (export, batch) = export_of(function);
         if batch && (function.set || function.procedure || signature.result == TRIGGER) {
             return Err(err!(
@@ -218,17 +196,16 @@ impl Language for Wasm {
             let ty = plain_type(*ty);
             (ty, Form::of(ty))
         };
-        let result = match function.procedure && shape.is_none() {
-            true => VOID,
-            false => signature.result,
-        };
+        if function.procedure && result.shape.is_none() {
+            result.ty = VOID;
+        }
         let routine = WasmRoutine {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
-            signature: format!("{name}({})", types.join(",")),
+            signature: signature_text(function),
             export: export.to_owned(),
             code,
             args: signature.args.iter().map(form).collect(),
-            result: RowShape { ty: result, shape },
+            result,
             set: function.set,
             batch,
             strict: function.strict,
@@ -243,8 +220,18 @@ impl Language for Wasm {
     }
 }
 
-impl RowShape {
+/// Results as modules give them.
+trait Results: Sized {
     /// The value of a row's or a value's bytes.
+    fn decode(&self, bytes: &[u8], cx: &mut ExecContext<'_>) -> Result<Datum>;
+
+    /// The value of what was emitted.
+    fn emitted(&self, cell: Cell, cx: &mut ExecContext<'_>) -> Result<Datum>;
+
+    fn number(&self, n: i64, cx: &mut ExecContext<'_>) -> Result<Datum>;
+}
+
+impl Results for ResultForm {
     fn decode(&self, bytes: &[u8], cx: &mut ExecContext<'_>) -> Result<Datum> {
         match &self.shape {
             Some(shape) if self.ty == RECORD => value::record(bytes, shape, cx),
@@ -256,14 +243,13 @@ impl RowShape {
         }
     }
 
-    /// The value of what was emitted.
     fn emitted(&self, cell: Cell, cx: &mut ExecContext<'_>) -> Result<Datum> {
         let one = |shape: &Arc<Shape>, value| Datum::record(shape.clone(), vec![value]);
         if let (Some(shape), Cell::Int(..) | Cell::Float(..)) = (&self.shape, &cell) {
             let [(_, ty)] = &shape.columns[..] else {
                 return Err(err!(DATATYPE_MISMATCH, "a row is emitted as bytes"));
             };
-            let column = RowShape { ty: *ty, shape: None };
+            let column = ResultForm { ty: *ty, shape: None };
             return Ok(one(shape, column.emitted(cell, cx)?));
         }
         match cell {
@@ -486,13 +472,7 @@ impl Routine for WasmRoutine {
         wanted: Option<&[(Text, Oid)]>,
         cx: &mut ExecContext<'_>,
     ) -> Result<Vec<Datum>> {
-        let shape = match wanted {
-            Some(columns) => RowShape {
-                ty: RECORD,
-                shape: Some(Arc::new(Shape { ty: RECORD, columns: columns.to_vec() })),
-            },
-            None => self.result.clone(),
-        };
+        let shape = self.result.wanted(wanted);
         if !self.set {
             let value = self.run(
                 cx,
