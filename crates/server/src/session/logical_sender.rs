@@ -13,25 +13,19 @@
 //! * A snapshot with `SNAPSHOT 'use'` is that of the session's transaction: it sees exactly the transactions that the
 //!   stream leaves out, since both are told apart by the end of the commit record.
 
-use std::time::{Duration, Instant};
+use std::collections::VecDeque;
 
-use base::{Error, Lsn, Result, WaitEvent, err};
+use base::{Lsn, Result, err};
 use exec::context::ExecContext;
 use exec::logical_stream::{LogicalStream, NewSlot};
-use logical::output::Piece;
-use types::oids;
-use wire::frontend::Frontend;
+use types::{FormatContext, oids};
 
 use super::SessionState;
 use super::portal::ResultFormats;
+use super::stream::{Piece, Source, Status};
 use super::transaction::Block;
-use crate::connection::{Fill, Input};
+use crate::senders::{Sender, Senders};
 use crate::session::statement_run::Run;
-
-/// The time between two looks at the log when nothing happens.
-const PAUSE: Duration = Duration::from_millis(10);
-/// The time after which a client is told how far the log has come, if nothing else is sent.
-const KEEPALIVE: Duration = Duration::from_secs(5);
 
 /// Words, quoted names, strings and signs of a command.
 struct Words<'a>(&'a str);
@@ -128,8 +122,8 @@ fn position(text: &str) -> Result<Lsn> {
 }
 
 impl SessionState {
-    /// Runs a command of logical replication; false: it is none.
-    pub(super) fn logical_command(&mut self, word: &str, rest: &str) -> Result<bool> {
+    /// Runs a command of logical replication; false: it is none. `bytes`: what came behind its message.
+    pub(super) fn logical_command(&mut self, word: &str, rest: &str, bytes: &[u8]) -> Result<bool> {
         let mut words = Words(rest);
         match word {
             "CREATE_REPLICATION_SLOT" => {
@@ -174,7 +168,7 @@ impl SessionState {
                 }
                 let from = position(&words.name()?)?;
                 let options = words.options()?;
-                self.start_logical(&slot, from, &options)?;
+                self.start_logical(&slot, from, &options, bytes)?;
             }
             _ => return Ok(false),
         }
@@ -273,18 +267,14 @@ impl SessionState {
         slot: &str,
         from: Lsn,
         options: &[(String, Option<String>)],
+        rest: &[u8],
     ) -> Result<()> {
-        let server = self.server.clone();
+        let slots = self.server.engine.storage.clone();
         let pid = self.entry.pid;
-        server.engine.storage.slots().acquire(slot, pid)?;
-        let done = self.send_changes(slot, from, options);
-        server.engine.storage.slots().release(slot, pid);
-        done?;
-        let out = self.out.get_mut();
-        wire::copy::done(&mut out.buffer);
-        wire::response::complete(&mut out.buffer, "COPY 0");
-        wire::response::complete(&mut out.buffer, "START_REPLICATION");
-        Ok(())
+        slots.slots().acquire(slot, pid)?;
+        let done = self.send_changes(slot, from, options, rest);
+        slots.slots().release(slot, pid);
+        done
     }
 
     fn send_changes(
@@ -292,116 +282,59 @@ impl SessionState {
         slot: &str,
         from: Lsn,
         options: &[(String, Option<String>)],
+        rest: &[u8],
     ) -> Result<()> {
-        let server = self.server.clone();
-        let engine = &server.engine;
         let mut stream = self.in_context(|cx| LogicalStream::open(slot, options, cx))?;
         stream.skip_to(from);
-        wire::copy::both_response(&mut self.out.get_mut().buffer);
-        self.out.get_mut().send()?;
         let mut format = self.settings.format.clone();
         format.extra_float_digits = format.extra_float_digits.max(1);
-        let mut pieces: Vec<Piece> = Vec::new();
-        let (mut told, mut told_at) = (stream.position(), Instant::now());
-        loop {
-            sched::check_interrupts()?;
-            let mut reply = false;
-            if self.read_answers(&mut stream, &mut reply)? {
-                return Ok(());
-            }
-            let flushed = engine.storage.wal.flushed();
-            let mut more = false;
-            if stream.position() < flushed {
-                more = self.in_context(|cx| stream.next(flushed, cx, &format, &mut pieces))?;
-            }
-            for piece in pieces.drain(..) {
-                let mut body = Vec::with_capacity(piece.data.len() + 25);
-                body.push(b'w');
-                body.extend(piece.lsn.0.to_be_bytes());
-                body.extend(piece.lsn.0.to_be_bytes());
-                body.extend(crate::server::now().to_be_bytes());
-                body.extend(piece.data);
-                let out = self.out.get_mut();
-                wire::copy::data(&mut out.buffer, &body);
-                out.pace()?;
-            }
-            if more {
-                continue;
-            }
-            let reached = stream.position();
-            let due = reply
-                || told_at.elapsed() >= KEEPALIVE
-                || reached > told && told_at.elapsed() >= Duration::from_millis(200);
-            if due {
-                (told, told_at) = (reached, Instant::now());
-                let mut body = vec![b'k'];
-                body.extend(reached.0.to_be_bytes());
-                body.extend(crate::server::now().to_be_bytes());
-                body.push(0);
-                wire::copy::data(&mut self.out.get_mut().buffer, &body);
-            }
-            self.out.get_mut().send()?;
-            if engine.storage.wal.flushed() <= reached {
-                sched::park(WaitEvent::ClientClientRead, Some(Instant::now() + PAUSE));
-            }
+        let mut source = Changes { stream, format, pieces: VecDeque::new() };
+        let application = self.settings.show("application_name")?;
+        let sent = source.position();
+        let sender = Sender { application, state: "catchup", sent, ..Sender::default() };
+        let registered = Senders::register(&self.server, self.entry.pid, sender);
+        self.stream(rest, &registered, &mut source)
+    }
+}
+
+/// A slot's changes.
+struct Changes {
+    stream: LogicalStream,
+    format: FormatContext,
+    /// Printed and not yet sent.
+    pieces: VecDeque<logical::output::Piece>,
+}
+
+impl Source for Changes {
+    fn next(&mut self, session: &mut SessionState) -> Result<Option<Piece>> {
+        let flushed = session.server.engine.storage.wal.flushed();
+        if self.pieces.is_empty() && self.stream.position() < flushed {
+            let mut printed = Vec::new();
+            let (stream, format) = (&mut self.stream, &self.format);
+            session.in_context(|cx| stream.next(flushed, cx, format, &mut printed))?;
+            self.pieces.extend(printed);
         }
+        Ok(self.pieces.pop_front().map(|piece| Piece {
+            start: piece.lsn,
+            end: piece.lsn,
+            log_end: piece.lsn,
+            bytes: piece.data,
+        }))
     }
 
-    /// Reads what the client says; true: it ends the stream. `reply`: it wants to hear how far the log has come.
-    fn read_answers(&mut self, stream: &mut LogicalStream, reply: &mut bool) -> Result<bool> {
-        let server = self.server.clone();
-        let engine = &server.engine;
-        let socket = self.socket.clone();
-        let input = self.copy_input.get_or_insert_with(|| Input::with(&[]));
-        loop {
-            while let Some(frame) = wire::next_frame(input.bytes())? {
-                let size = frame.size();
-                match wire::frontend::decode(frame)? {
-                    Frontend::CopyData(bytes) => match bytes.split_first() {
-                        Some((b'r', rest)) if rest.len() >= 33 => {
-                            let number = |at: usize| {
-                                let mut bytes = [0; 8];
-                                bytes.copy_from_slice(&rest[at..at + 8]);
-                                u64::from_be_bytes(bytes)
-                            };
-                            let flushed = Lsn(number(8));
-                            *reply |= rest[32] != 0;
-                            if flushed.0 > 0 {
-                                let durable = flushed > stream.confirmed();
-                                stream.confirm(flushed, durable, engine)?;
-                            }
-                        }
-                        _ => {}
-                    },
-                    Frontend::CopyDone => {
-                        input.consume(size);
-                        return Ok(true);
-                    }
-                    Frontend::CopyFail(_) => {
-                        input.consume(size);
-                        return Err(err!(QUERY_CANCELED, "the stream was ended by the client"));
-                    }
-                    Frontend::Flush | Frontend::Sync => {}
-                    Frontend::Terminate => {
-                        return Err(err!(
-                            CONNECTION_FAILURE,
-                            "the client has ended the connection"
-                        )
-                        .fatal());
-                    }
-                    _ => return Err(Error::internal("unexpected message in a stream").fatal()),
-                }
-                input.consume(size);
-            }
-            match input.fill(&socket)? {
-                Fill::End => {
-                    return Err(
-                        err!(CONNECTION_FAILURE, "unexpected EOF on standby connection").fatal()
-                    );
-                }
-                Fill::Empty => return Ok(false),
-                Fill::More | Fill::Drained => {}
-            }
+    fn position(&self) -> Lsn {
+        self.stream.position()
+    }
+
+    fn confirmed(&mut self, status: &Status, session: &SessionState) -> Result<()> {
+        if status.flushed == Lsn::ZERO {
+            return Ok(());
         }
+        let durable = status.flushed > self.stream.confirmed();
+        self.stream.confirm(status.flushed, durable, &session.server.engine)
+    }
+
+    fn tags(&self) -> &'static [&'static str] {
+        &["COPY 0", "START_REPLICATION"]
     }
 }

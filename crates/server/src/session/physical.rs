@@ -24,7 +24,7 @@ struct Bytes {
 }
 
 impl Source for Bytes {
-    fn next(&mut self) -> Result<Option<Piece>> {
+    fn next(&mut self, _session: &mut SessionState) -> Result<Option<Piece>> {
         let mut bytes = vec![0; PIECE_BYTES];
         let count = self.storage.read_log(self.at, &mut bytes)?;
         if count == 0 {
@@ -33,14 +33,15 @@ impl Source for Bytes {
         bytes.truncate(count);
         let start = self.at;
         self.at = Lsn(start.0 + count as u64);
-        Ok(Some(Piece { start, end: self.at, bytes }))
+        let log_end = self.storage.wal.flushed();
+        Ok(Some(Piece { start, end: self.at, log_end, bytes }))
     }
 
     fn position(&self) -> Lsn {
         self.at
     }
 
-    fn confirmed(&mut self, status: &Status) -> Result<()> {
+    fn confirmed(&mut self, status: &Status, _session: &SessionState) -> Result<()> {
         let Some(slot) = &self.slot else { return Ok(()) };
         let slots = self.storage.slots();
         let moved = |known: storage::SlotRecord| known.restart < status.flushed;
@@ -51,8 +52,8 @@ impl Source for Bytes {
         Ok(())
     }
 
-    fn tag(&self) -> &'static str {
-        "START_STREAMING"
+    fn tags(&self) -> &'static [&'static str] {
+        &["START_STREAMING"]
     }
 }
 

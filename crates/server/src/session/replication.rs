@@ -70,7 +70,7 @@ impl SessionState {
         let end = text.find(|c: char| !c.is_ascii_alphabetic() && c != '_').unwrap_or(text.len());
         let (word, rest) = text.split_at(end);
         if self.replication == Replication::Database
-            && self.logical_command(&word.to_ascii_uppercase(), rest)?
+            && self.logical_command(&word.to_ascii_uppercase(), rest, after)?
         {
             self.end_implicit()?;
             return Ok(true);

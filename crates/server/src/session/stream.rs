@@ -22,6 +22,9 @@ use crate::connection::{Fill, Input};
 use crate::senders::Registered;
 use crate::server;
 
+/// The time between two keepalives that only tell of a position.
+const TOLD_AGAIN: Duration = Duration::from_millis(200);
+
 /// Something to be sent.
 #[derive(Debug)]
 pub(super) struct Piece {
@@ -29,6 +32,8 @@ pub(super) struct Piece {
     pub start: Lsn,
     /// Everything up to here has been sent with it.
     pub end: Lsn,
+    /// The log's end as the client is told it. A subscriber takes all before it for received.
+    pub log_end: Lsn,
     /// The data.
     pub bytes: Vec<u8>,
 }
@@ -50,7 +55,7 @@ pub(super) trait Source {
     ///
     /// # Errors
     /// Those that end the stream.
-    fn next(&mut self) -> Result<Option<Piece>>;
+    fn next(&mut self, session: &mut SessionState) -> Result<Option<Piece>>;
 
     /// Everything before this has been handed out.
     fn position(&self) -> Lsn;
@@ -59,10 +64,10 @@ pub(super) trait Source {
     ///
     /// # Errors
     /// Those that end the stream.
-    fn confirmed(&mut self, status: &Status) -> Result<()>;
+    fn confirmed(&mut self, status: &Status, session: &SessionState) -> Result<()>;
 
-    /// The command tag in the end.
-    fn tag(&self) -> &'static str;
+    /// The command tags in the end.
+    fn tags(&self) -> &'static [&'static str];
 }
 
 /// A stream under way.
@@ -74,6 +79,8 @@ struct Streaming<'s> {
     asked: bool,
     /// A client wants to know where the server is.
     answer: bool,
+    /// The position that the client was told last, and when.
+    told: (Lsn, Instant),
     /// The client has ended its half.
     ended: bool,
 }
@@ -101,11 +108,14 @@ impl SessionState {
             heard: Instant::now(),
             asked: false,
             answer: false,
+            told: (Lsn::ZERO, Instant::now()),
             ended: false,
         };
         streaming.run(source)?;
         wire::copy::done(&mut self.out.get_mut().buffer);
-        wire::response::complete(&mut self.out.get_mut().buffer, source.tag());
+        for tag in source.tags() {
+            wire::response::complete(&mut self.out.get_mut().buffer, tag);
+        }
         Ok(())
     }
 
@@ -123,7 +133,9 @@ impl Streaming<'_> {
             if self.ended {
                 return Ok(());
             }
-            if let Some(piece) = source.next()? {
+            // Before the source looks, so that nothing that becomes durable meanwhile is slept through.
+            let seen = self.session.server.engine.storage.wal.flushed();
+            if let Some(piece) = source.next(self.session)? {
                 self.send(&piece)?;
                 continue;
             }
@@ -132,29 +144,37 @@ impl Streaming<'_> {
                     sender.state = "streaming";
                 }
             });
-            if std::mem::take(&mut self.answer) {
+            let answer = std::mem::take(&mut self.answer);
+            if answer || self.untold(source).is_some_and(|at| at <= Instant::now()) {
                 self.keepalive(source.position(), false)?;
             }
-            self.wait(source)?;
+            self.wait(source, seen)?;
         }
     }
 
     fn send(&mut self, piece: &Piece) -> Result<()> {
         sched::check_interrupts()?;
-        let flushed = self.session.server.engine.storage.wal.flushed();
         let mut body = Vec::with_capacity(25 + piece.bytes.len());
         body.push(b'w');
         body.extend_from_slice(&piece.start.0.to_be_bytes());
-        body.extend_from_slice(&flushed.0.to_be_bytes());
+        body.extend_from_slice(&piece.log_end.0.to_be_bytes());
         body.extend_from_slice(&server::now().to_be_bytes());
         body.extend_from_slice(&piece.bytes);
         wire::copy::data(&mut self.session.out.get_mut().buffer, &body);
         self.session.send_all()?;
+        self.told = (piece.end, Instant::now());
         self.registered.update(|sender| sender.sent = piece.end);
         Ok(())
     }
 
+    /// The time to tell the client of a position that no piece came with: log that a change stream leaves out.
+    fn untold(&self, source: &dyn Source) -> Option<Instant> {
+        let (told, at) = self.told;
+        (source.position() > told).then(|| at + TOLD_AGAIN)
+    }
+
     fn keepalive(&mut self, position: Lsn, reply: bool) -> Result<()> {
+        self.told = (position, Instant::now());
         let mut body = vec![b'k'];
         body.extend_from_slice(&position.0.to_be_bytes());
         body.extend_from_slice(&server::now().to_be_bytes());
@@ -225,7 +245,7 @@ impl Streaming<'_> {
                 self.answer |= bytes.get(33).is_some_and(|reply| *reply != 0);
                 let (written, flushed, applied) = (Lsn(written), Lsn(flushed), Lsn(applied));
                 let status = Status { written, flushed, applied };
-                source.confirmed(&status)?;
+                source.confirmed(&status, self.session)?;
                 self.registered.update(|sender| {
                     (sender.written, sender.flushed, sender.applied) = (written, flushed, applied);
                     sender.replied = Some(server::now());
@@ -241,8 +261,8 @@ impl Streaming<'_> {
         }
     }
 
-    /// Waits for more of the log, a word of the client, or the time to ask for one.
-    fn wait(&mut self, source: &dyn Source) -> Result<()> {
+    /// Waits for more of the log than was durable at `seen`, a word of the client, or the time to ask for one.
+    fn wait(&mut self, source: &dyn Source, seen: Lsn) -> Result<()> {
         let session = &mut *self.session;
         let patience = session.settings.get().int(setting::WAL_SENDER_TIMEOUT).max(0) as u64;
         let deadline = match patience {
@@ -258,14 +278,11 @@ impl Streaming<'_> {
             self.asked = true;
             return self.keepalive(source.position(), true);
         }
+        let deadline = deadline.into_iter().chain(self.untold(source)).min();
+        let session = &mut *self.session;
         let wal = &session.server.engine.storage.wal;
-        let before = wal.flushed();
         wal.watch(&sched::current());
-        let position = source.position();
-        if before > position && wal.flushed() > before {
-            return Ok(());
-        }
-        let done = || wal.flushed() > before;
+        let done = || wal.flushed() > seen;
         sched::wait_readable_or(
             session.socket.fd(),
             WaitEvent::ClientWalSenderWait,
