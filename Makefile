@@ -6,7 +6,7 @@ DATA ?= ./data
 # Release builds are laid out by a profile that the repository keeps (docs/decisions/0010).
 RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch -Clink-arg=-Wl,-z,keep-text-section-prefix" cargo
 
-.PHONY: run test docs-test apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-parallel bench-search bench-snapshot bench-oltp bench-bulk bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
+.PHONY: run test docs-test apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-parallel bench-scale bench-search bench-snapshot bench-oltp bench-bulk bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
 
 # Root must say that root is meant.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -123,6 +123,14 @@ bench-parallel:
 	@scripts/need build clients
 	$(RELEASE) build --release --quiet -p threadgres
 	PG=$(PG) TG=$(TG) bench/with-servers bench/parallel/run
+
+# A scan with an aggregate, a join and a sort over 1, 2, 4 and 8 workers, here and in PostgreSQL 15; then the simulator's
+# answer for machines with more: make bench-scale
+bench-scale:
+	@scripts/need build clients
+	$(RELEASE) build --release --quiet -p threadgres
+	PG=$(PG) TG=$(TG) bench/with-servers bench/scale/run
+	target/release/threadgres lab simulate --scenario morsels
 
 # Builds of GIN and GiST indexes and searches by them beside PostgreSQL 15: make bench-search, ROWS=1000000
 bench-search:

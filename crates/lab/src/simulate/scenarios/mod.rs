@@ -4,6 +4,7 @@
 mod btree;
 mod counters;
 mod lwlocks;
+mod morsels;
 mod partitions;
 mod pins;
 mod relations;
@@ -149,6 +150,16 @@ pub const SCENARIOS: &[Scenario] = &[
         variants: &[
             variant("process-array", snapshots::process_array),
             variant("csn", snapshots::csn),
+        ],
+    },
+    Scenario {
+        name: "morsels",
+        about: "one page of a scan with an aggregate, by many threads of one query",
+        length: 1,
+        variants: &[
+            variant("page-each", |s| morsels::start(s, 1, morsels::Groups::Own)),
+            variant("32-pages", |s| morsels::start(s, 32, morsels::Groups::Own)),
+            variant("shared-groups", |s| morsels::start(s, 32, morsels::Groups::Shared)),
         ],
     },
     Scenario {
