@@ -767,6 +767,19 @@ fn indexes_on_expressions_find_ranges() {
     assert_eq!(s.sql("select count(*) from t where lower(b) >= 'n3'"), ["1778"]);
 }
 
+/// An index that knows only a part of each row of a list reads all that agrees in that part.
+#[test]
+fn rows_of_a_list_are_sought_in_the_index_that_knows_all_of_them() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql("create table t (id int, d int, w int, c int, primary key (w, d, id)); create index i on t (w, d, c, id)");
+    s.sql("insert into t select n / 40, n % 10, n / 10 % 4, n * 7 % 500 from generate_series(0, 39999) n");
+    s.sql("vacuum analyze t");
+    let query = "select d, c from t where (w, d, id) in ((1, 1, 500), (1, 2, 600), (2, 3, 700))";
+    let plan = s.sql(&format!("explain (costs off) {query}"));
+    assert_eq!(plan[0], "Index Scan using t_pkey on t", "{plan:#?}");
+}
+
 #[test]
 fn lists_are_sought_among_the_columns_of_an_index() {
     let db = Db::new();

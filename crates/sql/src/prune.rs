@@ -532,6 +532,38 @@ pub fn leaves(
     Ok(out)
 }
 
+/// How many [`leaves`] would list, without a look at each.
+///
+/// # Errors
+/// As those of `leaves`.
+pub fn leaf_count(
+    view: &Snapshot,
+    table: &Table,
+    prune: &Prune,
+    value: &mut dyn FnMut(&Expr) -> Result<Option<Datum>>,
+) -> Result<usize> {
+    let known = prune.known(value)?;
+    count(view, table, table, &known)
+}
+
+fn count(view: &Snapshot, root: &Table, table: &Table, known: &Known) -> Result<usize> {
+    sched::check_stack()?;
+    let (Some(by), Some(family)) = (&table.partitioning, view.family(table.oid)) else {
+        return Ok(0);
+    };
+    let bounds = family.bounds(by)?;
+    let level = Level { by, bounds, keys: names(root, table, by) };
+    let places = level.places(known);
+    let default = bounds.default.filter(|_| places.default);
+    let is_left = |at: &usize| default == Some(*at) || places.ranges.iter().any(|r| r.contains(at));
+    let direct: usize = places.ranges.iter().map(Range::len).sum();
+    let mut found = direct + usize::from(default.is_some());
+    for at in bounds.nested.iter().copied().filter(is_left) {
+        found = found - 1 + count(view, root, &bounds.parts[at], known)?;
+    }
+    Ok(found)
+}
+
 fn collect(
     view: &Snapshot,
     root: &Table,

@@ -245,7 +245,7 @@ fn meet(one: BitmapPath, other: BitmapPath, costs: &Costs) -> BitmapPath {
     }
 }
 
-fn all_of(mut list: Vec<Expr>) -> Expr {
+pub(crate) fn all_of(mut list: Vec<Expr>) -> Expr {
     match list.len() {
         1 => list.remove(0),
         _ => Expr::And(list),

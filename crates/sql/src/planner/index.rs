@@ -34,6 +34,8 @@ pub(crate) struct Match {
     pub proved: Vec<usize>,
     /// Conditions that the bounds use, proved or not.
     pub used: Vec<usize>,
+    /// An OR of which the bounds use only a part of each arm, by its place, and these parts.
+    pub part_of_or: Option<(usize, Expr)>,
     /// Conditions that a partial index's own condition says, by their places.
     pub implied: Vec<usize>,
     /// All columns of a unique index are given.
@@ -121,6 +123,7 @@ pub(crate) fn match_arms(
     let mut whole = true;
     let mut proved: Option<Vec<usize>> = None;
     let mut used = vec![place];
+    let mut parts_used = Vec::with_capacity(arms.len());
     for arm in arms {
         let mut both = Vec::new();
         walk::conjuncts(arm.clone(), &mut both);
@@ -131,6 +134,8 @@ pub(crate) fn match_arms(
             return None;
         }
         whole &= (0..of_arm).all(|n| one.proved.contains(&n));
+        let of_it = one.used.iter().filter(|n| **n < of_arm).map(|n| both[*n].clone());
+        parts_used.push(super::bitmap::all_of(of_it.collect()));
         let outside = |list: &[usize]| -> Vec<usize> {
             list.iter().filter(|n| **n >= of_arm).map(|n| others[*n - of_arm].0).collect()
         };
@@ -147,8 +152,9 @@ pub(crate) fn match_arms(
         found.bounds.either.push(one.bounds);
     }
     found.proved = proved?;
-    if whole {
-        found.proved.push(place);
+    match whole {
+        true => found.proved.push(place),
+        false => found.part_of_or = Some((place, Expr::Or(parts_used))),
     }
     found.used = used;
     let (first, rest) = found.bounds.either.split_first()?;

@@ -11,7 +11,7 @@ use types::Datum;
 use crate::expr::{Expr, RowOp, SortKey};
 use crate::logical::TableRel;
 use crate::plan::{Node, PartitionScan, Plan, ScanColumn};
-use crate::prune::{Prune, PruneKey, Test, leaves};
+use crate::prune::{Prune, PruneKey, Test, leaf_count};
 use crate::walk;
 
 use super::cols::Cols;
@@ -59,12 +59,12 @@ impl Planner<'_> {
             return 1.0;
         }
         let mut unknown = false;
-        let found = leaves(self.cx.catalog, &table.table, &prune, &mut |e| {
+        let found = leaf_count(self.cx.catalog, &table.table, &prune, &mut |e| {
             let known = self.estimated(e);
             unknown |= known.is_none();
             Ok(known)
         });
-        let found = found.map_or(family.len(), |list| list.len());
+        let found = found.unwrap_or(family.len());
         let share = found as f64 / family.len().max(1) as f64;
         match unknown {
             true => share.min(1.0 / (family.len().max(1) as f64).sqrt()).max(0.0),

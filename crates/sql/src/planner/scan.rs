@@ -358,7 +358,11 @@ impl Planner<'_> {
         costs: &Costs,
     ) -> IndexCost {
         let ordered = index.method.properties().ordered;
-        let used: Vec<Expr> = found.used.iter().map(|i| conditions[*i].clone()).collect();
+        let condition = |place: &usize| match &found.part_of_or {
+            Some((of, part)) if of == place => part.clone(),
+            _ => conditions[*place].clone(),
+        };
+        let used: Vec<Expr> = found.used.iter().map(condition).collect();
         let stated: Vec<Expr> = found.implied.iter().map(|i| conditions[*i].clone()).collect();
         let partial = self.selectivity(Some(source.table), &stated);
         let share = partial * self.selectivity(Some(source.table), &used);
