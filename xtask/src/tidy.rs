@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::{circles, docs, root};
 
 /// The crates from the lowest to the highest; each may use only those before it (the table in ARCHITECTURE.md).
-const LAYERS: [&str; 22] = [
+const LAYERS: [&str; 23] = [
     "base",
     "sched",
     "storage",
@@ -27,6 +27,7 @@ const LAYERS: [&str; 22] = [
     "ext-contrib",
     "ext-vector",
     "wire",
+    "ext-postgres",
     "server",
     "lab",
     "threadgres",

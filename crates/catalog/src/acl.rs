@@ -11,7 +11,7 @@
 //! Invariants: superusers have every right; an owner may always grant; a chain of grants begins at the
 //! owner, and goes when its beginning goes ([`change`]).
 //!
-//! Left out: rights on large objects, foreign servers and settings.
+//! Left out: rights on large objects and settings.
 
 pub use crate::privilege;
 
@@ -32,7 +32,7 @@ impl AclKind {
             AclKind::Database => CREATE | TEMPORARY | CONNECT,
             AclKind::Function => EXECUTE,
             AclKind::Schema => USAGE | CREATE,
-            AclKind::Type | AclKind::Language => USAGE,
+            AclKind::Type | AclKind::Language | AclKind::Wrapper | AclKind::Server => USAGE,
             AclKind::Tablespace => CREATE,
             AclKind::Collation | AclKind::Defined => 0,
         }
@@ -49,6 +49,8 @@ impl AclKind {
             | AclKind::Schema
             | AclKind::Tablespace
             | AclKind::Collation
+            | AclKind::Wrapper
+            | AclKind::Server
             | AclKind::Defined => 0,
         }
     }
@@ -64,6 +66,8 @@ impl AclKind {
             'T' => AclKind::Type,
             'l' => AclKind::Language,
             't' => AclKind::Tablespace,
+            'F' => AclKind::Wrapper,
+            'S' => AclKind::Server,
             _ => return None,
         })
     }
@@ -80,6 +84,8 @@ impl AclKind {
             | AclKind::Language
             | AclKind::Tablespace
             | AclKind::Collation
+            | AclKind::Wrapper
+            | AclKind::Server
             | AclKind::Defined => '-',
         }
     }
@@ -97,6 +103,8 @@ impl AclKind {
             AclKind::Tablespace => "tablespace",
             AclKind::Collation => "collation",
             AclKind::Defined => "object",
+            AclKind::Wrapper => "foreign-data wrapper",
+            AclKind::Server => "foreign server",
         }
     }
 }
@@ -216,6 +224,8 @@ impl<'a> Rights<'a> {
             },
             AclKind::Type => Some(catalog.type_place(object).map_or(ids::SUPERUSER, |p| p.1)),
             AclKind::Collation => catalog.collation(object).map(|c| c.owner),
+            AclKind::Wrapper => catalog.wrapper(object).map(|w| w.owner),
+            AclKind::Server => catalog.foreign_server(object).map(|s| s.owner),
             AclKind::Defined => match catalog.defined_by_oid(object) {
                 Some(own) => own.owner(),
                 None => Some(ids::SUPERUSER),

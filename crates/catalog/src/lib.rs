@@ -17,6 +17,7 @@ mod defined;
 mod defined_map;
 pub mod definition;
 pub mod extension;
+mod foreign;
 pub mod object;
 pub mod partition;
 pub mod partition_text;
@@ -37,13 +38,13 @@ pub use object::{
     Acl, AclItem, AclKind, Aggregate, AggregateSteps, BaseKind, Cast, CheckOption, Collation,
     Column, Constraint, ConstraintKind, Conversion, Database, DefaultAcl, Defined, EnumLabel,
     EventTrigger, ExtendedStatistics, Extension, FamilyFunction, FamilyOperator, ForeignKey,
-    ForeignKeyAction, Function, FunctionArg, Identity, Index, IndexColumn, KeyCollation,
-    KeyExpression, Membership, Object, OnCommit, Operator, OperatorClass, OperatorFamily,
-    PartitionBound, PartitionKey, Partitioning, Policy, Publication, PublicationSchema,
-    PublicationTable, RangeKind, ReplicaIdentity, Role, Rule, Schema, Sequence, SessionDefaults,
-    Subscription, SubscriptionTable, Table, TableKind, TableStats, TextSearchConfig,
-    TextSearchDictionary, TextSearchParser, TextSearchTemplate, Trigger, UserType, UserTypeKind,
-    ViewQuery, rule_event, trigger_type,
+    ForeignKeyAction, ForeignServer, ForeignTable, ForeignWrapper, Function, FunctionArg, Identity,
+    Index, IndexColumn, KeyCollation, KeyExpression, Membership, Object, OnCommit, Operator,
+    OperatorClass, OperatorFamily, Options, PartitionBound, PartitionKey, Partitioning, Policy,
+    Publication, PublicationSchema, PublicationTable, RangeKind, ReplicaIdentity, Role, Rule,
+    Schema, Sequence, SessionDefaults, Subscription, SubscriptionTable, Table, TableKind,
+    TableStats, TextSearchConfig, TextSearchDictionary, TextSearchParser, TextSearchTemplate,
+    Trigger, UserMapping, UserType, UserTypeKind, ViewQuery, rule_event, trigger_type,
 };
 pub use prepared::Restored;
 pub use snapshot::Snapshot;

@@ -7,6 +7,7 @@ use crate::privilege;
 
 mod defined;
 mod event_trigger;
+mod foreign;
 mod id;
 mod index;
 mod kinds;
@@ -21,6 +22,7 @@ mod trigger;
 
 pub use defined::*;
 pub use event_trigger::*;
+pub use foreign::*;
 pub use id::*;
 pub use index::*;
 pub use kinds::*;

@@ -2,7 +2,7 @@
 
 use base::{Error, Oid, Result, err};
 use catalog::snapshot::Relation;
-use catalog::{Column, Object, Table};
+use catalog::{Column, Object, Table, TableKind};
 use exec::context::ExecContext;
 use exec::rights;
 use exec::session::quote_identifier;
@@ -75,6 +75,7 @@ pub fn run(
         )
         .detail("This operation is not supported for views."));
     }
+    steps.iter().try_for_each(|step| super::foreign::table::check_step(&table, step))?;
     if table.of_type != 0 {
         steps.iter().try_for_each(check_typed)?;
     }
@@ -197,6 +198,10 @@ pub(crate) fn run_step(
     cx: &mut ExecContext<'_>,
 ) -> Result<()> {
     match step {
+        AlterTable::ForeignOptions(options) => super::foreign::table::set_options(cx, id, options),
+        AlterTable::ColumnForeignOptions { column, options } => {
+            super::foreign::table::set_column_options(cx, id, column, options)
+        }
         AlterTable::CheckOption(check) => {
             let mut table = refresh(cx, id)?;
             if let Some(query) = &mut table.query {
@@ -475,6 +480,9 @@ fn column_mut<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Column> {
 }
 
 fn has_rows(cx: &mut ExecContext<'_>, table: &Table) -> Result<bool> {
+    if table.kind == TableKind::Foreign {
+        return Ok(false);
+    }
     let view = cx.catalog_tx.view();
     let mut any = false;
     exec::spi::query(&format!("SELECT 1 FROM {} LIMIT 1", rows_of(&view, table)), cx, &mut |_| {
@@ -507,6 +515,10 @@ pub fn add_column(
     }
     check_count(table.columns.len() + 1)?;
     let mut column = column(def);
+    super::foreign::table::new_column(&table, &mut column, def, cx)?;
+    if table.kind == TableKind::Foreign {
+        return add_to_foreign(cx, table, column, def);
+    }
     if def.generated || def.sequence.is_some() || def.default_volatile {
         return fill_column(cx, table, column, def);
     }
@@ -549,6 +561,21 @@ pub fn add_column(
         .column(&def.name));
     }
     table.columns.push(column);
+    put(cx, table)
+}
+
+/// ADD COLUMN of a foreign table: its rows are what they are.
+fn add_to_foreign(
+    cx: &mut ExecContext<'_>,
+    mut table: Table,
+    column: Column,
+    def: &ColumnDef,
+) -> Result<()> {
+    table.columns.push(column);
+    if let Some(sequence) = &def.sequence {
+        let number = table.columns.len() as u16;
+        sequence::add_to_column(cx, &mut table, number, sequence)?;
+    }
     put(cx, table)
 }
 
@@ -668,6 +695,10 @@ fn set_type(
     using: Option<&str>,
 ) -> Result<()> {
     let mut table = refresh(cx, id)?;
+    let foreign = table.kind == TableKind::Foreign;
+    if foreign && using.is_some() {
+        return Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is not a table", table.name));
+    }
     let Some((number, column)) = table.column(name) else {
         return Err(missing_column(&table, name));
     };
@@ -695,7 +726,8 @@ fn set_type(
         let other = refresh(cx, *other)?;
         base::bail!(
             FEATURE_NOT_SUPPORTED,
-            "cannot alter table \"{}\" because column \"{}.{}\" uses its row type",
+            "cannot alter {} \"{}\" because column \"{}.{}\" uses its row type",
+            exec::relation_lock::kind_word(&table),
             table.name,
             other.name,
             other.columns[usize::from(*n) - 1].name
@@ -795,7 +827,7 @@ fn set_type(
         indexes.push(index);
     }
     let column = &table.columns[usize::from(number) - 1];
-    if kept && view.column_collation(column) == before {
+    if foreign || kept && view.column_collation(column) == before {
         put(cx, table)?;
         return super::constraint::check_changed_column(cx, id, number);
     }

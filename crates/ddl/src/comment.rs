@@ -26,7 +26,8 @@ fn target(
     column: Option<&str>,
 ) -> Result<(u32, u16)> {
     match kind {
-        "TABLE" | "COLUMN" | "INDEX" | "VIEW" | "MATERIALIZED VIEW" | "SEQUENCE" => {
+        "TABLE" | "COLUMN" | "INDEX" | "VIEW" | "MATERIALIZED VIEW" | "FOREIGN TABLE"
+        | "SEQUENCE" => {
             let schema = object.schema.as_deref();
             match view.relation(path, schema, &object.name) {
                 None => match view.composite_class(path, schema, &object.name) {
@@ -117,6 +118,15 @@ fn target(
                 err!(UNDEFINED_OBJECT, "policy \"{name}\" for table \"{table}\" does not exist")
             })?;
             Ok((found.oid, 0))
+        }
+        "FOREIGN DATA WRAPPER" | "SERVER" => {
+            let name = &object.name;
+            let (found, noun) = match kind {
+                "SERVER" => (view.foreign_server_named(name).map(|s| s.oid), "server"),
+                _ => (view.wrapper_named(name).map(|w| w.oid), "foreign-data wrapper"),
+            };
+            let missing = || err!(UNDEFINED_OBJECT, "{noun} \"{name}\" does not exist");
+            Ok((found.ok_or_else(missing)?, 0))
         }
         "PUBLICATION" | "SUBSCRIPTION" => {
             let name = &object.name;
@@ -209,6 +219,12 @@ fn check_owner(kind: &str, object: u32, cx: &mut ExecContext<'_>) -> Result<()> 
             };
             let Some(domain) = view.user_types().find(has) else { return Ok(()) };
             (AclKind::Type, domain.oid, "type", domain.name.as_str())
+        }
+        "FOREIGN DATA WRAPPER" | "SERVER" => {
+            let name = view.defined_by_oid(object).map_or("", |d| d.name());
+            let server = kind == "SERVER";
+            let noun = if server { "foreign server" } else { "foreign-data wrapper" };
+            (if server { AclKind::Server } else { AclKind::Wrapper }, object, noun, name)
         }
         "PUBLICATION" | "SUBSCRIPTION" => {
             let name = view.defined_by_oid(object).map_or("", |d| d.name());

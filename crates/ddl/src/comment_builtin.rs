@@ -122,15 +122,6 @@ pub fn named(
             let oid = named::extension(view, name).ok_or_else(missing)?;
             found(class::EXTENSION, oid, "extension", name)
         }
-        "FOREIGN-DATA WRAPPER" | "SERVER" => {
-            return Err(missing());
-        }
-        "FOREIGN TABLE" => {
-            return match view.relation(path, object.schema.as_deref(), name) {
-                Some(_) => Err(err!(WRONG_OBJECT_TYPE, "\"{name}\" is not a foreign table")),
-                None => Err(view.missing_relation(object.schema.as_deref(), name)),
-            };
-        }
         _ => return Ok(None),
     }))
 }

@@ -150,8 +150,8 @@ fn check(
 
 /// All rows that are there must satisfy a CHECK.
 fn check_existing(cx: &mut ExecContext<'_>, table: &Table, name: &str, sql: &str) -> Result<()> {
-    if table.is_partitioned() {
-        return Ok(()); // its partitions look at theirs
+    if table.is_partitioned() || table.kind == catalog::TableKind::Foreign {
+        return Ok(()); // its partitions look at theirs, its server at its
     }
     let view = cx.catalog_tx.view();
     let from = rows_of(&view, table);
@@ -250,7 +250,7 @@ pub fn check_no_nulls(cx: &mut ExecContext<'_>, table: &Table, column: &str) -> 
     let Some((number, _)) = table.column(column) else {
         return Ok(());
     };
-    if table.is_partitioned() {
+    if table.is_partitioned() || table.kind == catalog::TableKind::Foreign {
         return Ok(());
     }
     let handle = TableHandle::open(cx.engine, &Arc::new(table.clone()), cx.format)?;
@@ -603,7 +603,8 @@ fn foreign_key(
         return Err(Error::internal("not a foreign key"));
     };
     let parent = super::open_table(cx, other, LockMode::ShareRowExclusive)?;
-    if matches!(parent.kind, catalog::TableKind::View | catalog::TableKind::Materialized) {
+    use catalog::TableKind as K;
+    if matches!(parent.kind, K::View | K::Materialized | K::Foreign) {
         base::bail!(WRONG_OBJECT_TYPE, "referenced relation \"{}\" is not a table", parent.name);
     }
     if table.is_partitioned() && def.unvalidated && !fresh {

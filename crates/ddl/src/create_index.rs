@@ -101,13 +101,16 @@ fn definition(
         );
     }
     rights::require_creation(cx, cx.role, table.schema)?;
-    if table.kind == catalog::TableKind::View {
+    if matches!(table.kind, catalog::TableKind::View | catalog::TableKind::Foreign) {
         return Err(base::err!(
             WRONG_OBJECT_TYPE,
             "cannot create index on relation \"{}\"",
             table.name
         )
-        .detail("This operation is not supported for views."));
+        .detail(format!(
+            "This operation is not supported for {}s.",
+            exec::relation_lock::kind_word(&table)
+        )));
     }
     if columns.len() + include.len() > MAX_KEYS {
         base::bail!(TOO_MANY_COLUMNS, "cannot use more than {MAX_KEYS} columns in an index");

@@ -32,17 +32,19 @@ pub fn create(
     persistence: Persistence,
     if_not_exists: bool,
 ) -> Result<Option<Table>> {
-    let made = create_as(cx, table_name, columns, (options, persistence, if_not_exists), None)?;
+    let how = (options, persistence, if_not_exists);
+    let made = create_as(cx, table_name, columns, how, None, TableKind::Table)?;
     Ok(made.map(|(table, _)| table))
 }
 
-/// As [`create`]; a partitioned table has no files. Second: how many partitions it gets at once.
+/// As [`create`]; partitioned and foreign tables have no files. Second: how many partitions it gets at once.
 fn create_as(
     cx: &mut ExecContext<'_>,
     table_name: &sql::utility::Name,
     columns: Vec<Column>,
     (options, persistence, if_not_exists): (&[(String, String)], Persistence, bool),
     by: Option<catalog::Partitioning>,
+    kind: TableKind,
 ) -> Result<Option<(Table, u32)>> {
     let mut options = options.to_vec();
     let parts = exec::interval::take_partitions(&mut options, by.as_ref())?;
@@ -61,8 +63,8 @@ fn create_as(
     let row_type = super::user_types::row_type(cx, schema)?;
     super::lock(cx, oid, txn::LockMode::AccessExclusive)?;
     let rel = match by {
-        None => new_files(cx, oid)?,
-        Some(_) => RelId(0),
+        None if kind != TableKind::Foreign => new_files(cx, oid)?,
+        _ => RelId(0),
     };
     let table = Table {
         partitioning: by.map(Box::new),
@@ -70,7 +72,7 @@ fn create_as(
         name: table_name.name.clone(),
         schema,
         owner: cx.role,
-        kind: TableKind::Table,
+        kind,
         rel: rel.0,
         columns,
         options,
@@ -101,6 +103,7 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
         inherits,
         partition,
         of_type,
+        foreign,
     } = utility
     else {
         return Err(base::Error::internal("not a CREATE TABLE"));
@@ -116,9 +119,15 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
     check_columns(columns)?;
     let made = columns.iter().map(column).collect();
     let how = (options.as_slice(), *persistence, *if_not_exists);
-    let Some((mut table, parts)) = create_as(cx, name, made, how, partition.by.clone())? else {
+    let kind = if foreign.is_some() { TableKind::Foreign } else { TableKind::Table };
+    let made = create_as(cx, name, made, how, partition.by.clone(), kind)?;
+    let Some((mut table, parts)) = made else {
         return Ok(());
     };
+    if let Some(clause) = foreign {
+        super::foreign::table::begin(clause, columns, &mut table, cx)?;
+        cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
+    }
     if *of_type != 0 {
         table.of_type = *of_type;
         cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;

@@ -29,7 +29,7 @@ pub fn run(
     let mut items = Vec::new();
     for name in names {
         let item = match kind {
-            "TABLE" | "VIEW" | "MATERIALIZED VIEW" | "SEQUENCE" | "INDEX" => {
+            "TABLE" | "VIEW" | "MATERIALIZED VIEW" | "FOREIGN TABLE" | "SEQUENCE" | "INDEX" => {
                 relation(kind, name, if_exists, LockMode::AccessExclusive, cx)?
             }
             "SCHEMA" => schema(name, if_exists, cx)?,
@@ -114,6 +114,9 @@ fn kind_of(relation: &Relation) -> (&'static str, &'static str) {
             TableKind::View => ("VIEW", "Use DROP VIEW to remove a view."),
             TableKind::Materialized => {
                 ("MATERIALIZED VIEW", "Use DROP MATERIALIZED VIEW to remove a materialized view.")
+            }
+            TableKind::Foreign => {
+                ("FOREIGN TABLE", "Use DROP FOREIGN TABLE to remove a foreign table.")
             }
             _ => ("TABLE", "Use DROP TABLE to remove a table."),
         },

@@ -464,6 +464,7 @@ fn named_objects(utility: &Utility, view: &Snapshot, cx: &ExecContext<'_>) -> Ve
         found.map(|r| r.oid())
     };
     match utility {
+        Utility::Foreign(statement) => foreign_objects(statement, view),
         Utility::Drop { kind, names, .. } if *kind == "SCHEMA" => {
             names.iter().filter_map(|n| view.schema_named(&n.name)).map(|s| s.oid).collect()
         }
@@ -511,6 +512,26 @@ fn named_objects(utility: &Utility, view: &Snapshot, cx: &ExecContext<'_>) -> Ve
     }
 }
 
+/// The wrappers, servers and user mappings that a statement names.
+fn foreign_objects(statement: &sql::foreign::ForeignStatement, view: &Snapshot) -> Vec<u32> {
+    use sql::foreign::ForeignStatement as F;
+    let server = |name: &String| view.foreign_server_named(name).map(|s| s.oid);
+    let wrapper = |name: &String| view.wrapper_named(name).map(|w| w.oid);
+    match statement {
+        F::AlterWrapper { name, .. } | F::Rename { server: false, name, .. } => {
+            wrapper(name).into_iter().collect()
+        }
+        F::AlterServer { name, .. } | F::Rename { name, .. } => server(name).into_iter().collect(),
+        F::Drop { server: false, names, .. } => names.iter().filter_map(wrapper).collect(),
+        F::Drop { names, .. } => names.iter().filter_map(server).collect(),
+        F::DropMapping { server: name, .. } | F::AlterMapping { server: name, .. } => {
+            let on = |m: &&catalog::UserMapping| Some(m.server) == server(name);
+            view.user_mappings().filter(on).map(|m| m.oid).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// The tag under which an object is reported that is not the statement's own.
 fn tag_of(view: &Snapshot, class: u32, object: u32) -> &'static str {
     match class {
@@ -518,11 +539,15 @@ fn tag_of(view: &Snapshot, class: u32, object: u32) -> &'static str {
         class::FUNCTION => "CREATE FUNCTION",
         class::TYPE => "CREATE TYPE",
         class::OPERATOR_FAMILY => "CREATE OPERATOR FAMILY",
+        class::WRAPPER => "CREATE FOREIGN DATA WRAPPER",
+        class::SERVER => "CREATE SERVER",
+        class::MAPPING => "CREATE USER MAPPING",
         class::RELATION if view.sequence(object).is_some() => "CREATE SEQUENCE",
         class::RELATION if view.index(object).is_some() => "CREATE INDEX",
         class::RELATION => match view.table(object).map(|t| t.kind) {
             Some(catalog::TableKind::View) => "CREATE VIEW",
             Some(catalog::TableKind::Materialized) => "CREATE MATERIALIZED VIEW",
+            Some(catalog::TableKind::Foreign) => "CREATE FOREIGN TABLE",
             _ => "CREATE TABLE",
         },
         _ => "CREATE",

@@ -591,7 +591,7 @@ pub fn inherit(cx: &mut ExecContext<'_>, id: u32, parent: &Name) -> Result<()> {
     if parent.bound.is_some() {
         base::bail!(WRONG_OBJECT_TYPE, "cannot inherit from a partition");
     }
-    if parent.kind != TableKind::Table {
+    if !matches!(parent.kind, TableKind::Table | TableKind::Foreign) {
         return Err(err!(
             WRONG_OBJECT_TYPE,
             "ALTER action INHERIT cannot be performed on relation \"{}\"",

@@ -36,6 +36,7 @@ mod event_trigger;
 mod extension;
 mod extension_files;
 mod follow;
+mod foreign;
 mod forget;
 mod function;
 mod function_body;

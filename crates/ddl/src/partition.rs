@@ -9,7 +9,7 @@ use catalog::object::Edge;
 use catalog::partition::{Held, compare_edges, held};
 use catalog::{
     Constraint, ConstraintKind, Index, Object, PartitionBound, PartitionKey, Partitioning,
-    Snapshot, Table, Trigger,
+    Snapshot, Table, TableKind, Trigger,
 };
 use exec::context::ExecContext;
 use exec::spi::{expression_value, query_of};
@@ -247,6 +247,9 @@ fn find_row(
     condition: &str,
     message: &dyn Fn() -> String,
 ) -> Result<()> {
+    if table.kind == TableKind::Foreign {
+        return Ok(());
+    }
     let view = cx.catalog_tx.view();
     let from = match table.is_partitioned() {
         true => exec::spi::qualified(&view, table),
@@ -271,12 +274,25 @@ pub fn begin(cx: &mut ExecContext<'_>, id: u32, parent: u32, spec: &BoundSpec) -
     };
     super::expect_checked(cx, &parent, "CREATE TABLE .. PARTITION OF")?;
     let mut table = refresh(cx, id)?;
+    if table.kind == TableKind::Foreign && has_unique(cx, &parent) {
+        return Err(err!(
+            WRONG_OBJECT_TYPE,
+            "cannot create foreign partition of partitioned table \"{}\"",
+            parent.name
+        )
+        .detail(format!("Table \"{}\" contains indexes that are unique.", parent.name)));
+    }
     let bound = bound(cx, by, spec)?;
     check_bound(&cx.catalog_tx.view(), &parent, &table.name, &bound, spec)?;
     check_default(cx, &parent, &bound)?;
     table.parents = vec![parent.oid];
     table.bound = Some(Box::new(bound));
     put(cx, table)
+}
+
+fn has_unique(cx: &mut ExecContext<'_>, table: &Table) -> bool {
+    let view = cx.catalog_tx.view();
+    table.indexes.iter().any(|id| view.index(*id).is_some_and(|i| i.unique))
 }
 
 /// Gives a new partition the objects of its table: indexes and keys, foreign keys, row triggers.
@@ -366,6 +382,9 @@ pub fn part_of_index(
 ) -> Result<()> {
     sched::check_interrupts()?;
     let mut table = refresh(cx, id)?;
+    if table.kind == TableKind::Foreign {
+        return Ok(());
+    }
     let constraint = backed_by(parent, index.oid).cloned();
     let part = translated(index, &numbers(parent, &table));
     let view = cx.catalog_tx.view();
@@ -447,9 +466,33 @@ pub fn spread_index(cx: &mut ExecContext<'_>, index: u32) -> Result<()> {
     if !table.is_partitioned() {
         return Ok(());
     }
+    if index.unique {
+        expect_no_foreign(&view, &table)?;
+    }
     for id in view.children(&table) {
         lock(cx, id, LockMode::Share)?;
         part_of_index(cx, &table, &index, id)?;
+    }
+    Ok(())
+}
+
+/// `42809` for a unique index over rows some of which are elsewhere.
+fn expect_no_foreign(view: &Snapshot, table: &Table) -> Result<()> {
+    let mut next = vec![table.oid];
+    while let Some(id) = next.pop() {
+        let Some(part) = view.table(id) else { continue };
+        if part.kind == TableKind::Foreign {
+            return Err(err!(
+                WRONG_OBJECT_TYPE,
+                "cannot create unique index on partitioned table \"{}\"",
+                table.name
+            )
+            .detail(format!(
+                "Table \"{}\" contains partitions that are foreign tables.",
+                table.name
+            )));
+        }
+        next.extend(view.children(part));
     }
     Ok(())
 }
@@ -724,6 +767,15 @@ pub fn attach(
         })?;
     }
     check_default(cx, &parent, &bound)?;
+    if table.kind == TableKind::Foreign && has_unique(cx, &parent) {
+        return Err(err!(
+            WRONG_OBJECT_TYPE,
+            "cannot attach foreign table \"{}\" as partition of partitioned table \"{}\"",
+            table.name,
+            parent.name
+        )
+        .detail(format!("Partitioned table \"{}\" contains unique indexes.", parent.name)));
+    }
     table.parents = vec![parent.oid];
     table.bound = Some(Box::new(bound));
     let id = table.oid;
@@ -757,7 +809,7 @@ fn check_attachable(cx: &mut ExecContext<'_>, parent: &Table, table: &Table) -> 
     if table.bound.is_some() {
         base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is already a partition", table.name);
     }
-    if table.kind != catalog::TableKind::Table {
+    if !matches!(table.kind, TableKind::Table | TableKind::Foreign) {
         return Err(err!(
             WRONG_OBJECT_TYPE,
             "ALTER action ATTACH PARTITION cannot be performed on relation \"{}\"",

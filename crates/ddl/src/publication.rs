@@ -368,6 +368,7 @@ fn check_kind(table: &Table) -> Result<()> {
     let why = match (table.kind, table.persistence()) {
         (TableKind::View, _) => "This operation is not supported for views.",
         (TableKind::Materialized, _) => "This operation is not supported for materialized views.",
+        (TableKind::Foreign, _) => "This operation is not supported for foreign tables.",
         (TableKind::System, _) => "This operation is not supported for system tables.",
         (_, 't') => "This operation is not supported for temporary tables.",
         (_, 'u') => "This operation is not supported for unlogged tables.",

@@ -15,6 +15,7 @@ pub fn word(relation: &Relation) -> &'static str {
         Relation::Table(table) => match table.kind {
             TableKind::View => "view",
             TableKind::Materialized => "materialized view",
+            TableKind::Foreign => "foreign table",
             _ => "table",
         },
     }

@@ -34,7 +34,7 @@ pub fn run(
         return Ok(());
     }
     match (kind, part) {
-        ("TABLE" | "INDEX" | "SEQUENCE" | "VIEW" | "MATERIALIZED VIEW", None) => {
+        ("TABLE" | "INDEX" | "SEQUENCE" | "VIEW" | "MATERIALIZED VIEW" | "FOREIGN TABLE", None) => {
             relation(kind, table, to, cx)
         }
         ("SCHEMA", None) => schema(&table.name, to, cx),

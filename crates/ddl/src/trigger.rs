@@ -26,7 +26,7 @@ use crate::item::Item;
 /// `42809`, `42710`, `42P17`, `0A000`, `42883`, `42501`.
 pub fn create(def: &CreateTrigger, cx: &mut ExecContext<'_>) -> Result<()> {
     let table = open(&def.table, cx)?;
-    check_kind(&table, &def.trigger)?;
+    check_kind(&table, &def.trigger, def.constraint)?;
     let other = match &def.other {
         Some(name) => open_other(name, cx)?,
         None => 0,
@@ -121,10 +121,19 @@ fn open_other(name: &Name, cx: &mut ExecContext<'_>) -> Result<u32> {
 }
 
 /// Checks that a table, or a view, may have the trigger.
-fn check_kind(table: &Table, trigger: &Trigger) -> Result<()> {
+fn check_kind(table: &Table, trigger: &Trigger, constraint: bool) -> Result<()> {
     let wrong = |is: &str, why: &str| {
         Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is a {is}", table.name).detail(why.to_owned()))
     };
+    if table.kind == TableKind::Foreign {
+        let what = match () {
+            () if trigger.has(t::INSTEAD) => "INSTEAD OF",
+            () if trigger.has(t::TRUNCATE) => "TRUNCATE",
+            () if constraint => "constraint",
+            () => return Ok(()),
+        };
+        return wrong("foreign table", &format!("Foreign tables cannot have {what} triggers."));
+    }
     if table.kind != TableKind::View {
         return match trigger.has(t::INSTEAD) {
             true => wrong("table", "Tables cannot have INSTEAD OF triggers."),
@@ -170,6 +179,10 @@ fn check_transitions(table: &Table, trigger: &Trigger, columns: bool) -> Result<
     if table.kind == TableKind::View {
         return Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is a view", table.name)
             .detail("Triggers on views cannot have transition tables."));
+    }
+    if table.kind == TableKind::Foreign {
+        return Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is a foreign table", table.name)
+            .detail("Triggers on foreign tables cannot have transition tables."));
     }
     if trigger.is_row() && table.is_partitioned() {
         return Err(err!(FEATURE_NOT_SUPPORTED, "\"{}\" is a partitioned table", table.name)

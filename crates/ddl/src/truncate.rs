@@ -40,6 +40,9 @@ pub fn run(names: &[Name], cascade: bool, restart: bool, cx: &mut ExecContext<'_
         }
     }
     for table in &tables {
+        if table.kind == catalog::TableKind::Foreign {
+            base::bail!(WRONG_OBJECT_TYPE, "cannot truncate foreign table \"{}\"", table.name);
+        }
         super::expect_checked(cx, table, "TRUNCATE")?;
     }
     let mut next = 0;

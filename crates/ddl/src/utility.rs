@@ -14,9 +14,9 @@ use txn::{LockMode, LockTag, LockWait};
 
 use crate::{
     alter_table, collation, comment, create_index, create_schema, create_table, create_table_as,
-    database, defined, drop, event_trigger, extension, function, inherit, large_object, maintain,
-    policy, publication, rename, role, rule, sequence, set_constraints, set_schema, steps,
-    subscription, trigger, truncate, type_statements, view,
+    database, defined, drop, event_trigger, extension, foreign, function, inherit, large_object,
+    maintain, policy, publication, rename, role, rule, sequence, set_constraints, set_schema,
+    steps, subscription, trigger, truncate, type_statements, view,
 };
 
 /// The executor's way to them.
@@ -58,6 +58,7 @@ fn run(
         Utility::CreateRule(def) => rule::create(def, cx)?,
         Utility::DropRule(def) => drop::rule::drop(def, cx)?,
         Utility::EventTrigger(statement) => event_trigger::run(statement, cx)?,
+        Utility::Foreign(statement) => foreign::run(statement, cx)?,
         Utility::Publication(statement) => publication::run(statement, cx)?,
         Utility::Subscription(statement) => subscription::run(statement, cx)?,
         Utility::CreatePolicy(def) => policy::create(def, cx)?,

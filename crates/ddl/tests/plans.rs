@@ -72,6 +72,7 @@ fn column(name: &str, ty: Oid) -> ColumnDef {
 fn create_accounts(session: &mut Session<'_>) {
     let statement = utility(Utility::CreateTable {
         of_type: 0,
+        foreign: None,
         name: name("accounts"),
         columns: vec![
             column("id", oids::INT4),

@@ -84,6 +84,10 @@ pub trait SessionHooks {
     fn large_objects(&mut self) -> Option<&mut LargeObjects> {
         None
     }
+    /// What foreign-data wrappers keep for the session; None where there is no session.
+    fn foreign(&mut self) -> Option<&mut crate::foreign::SessionParts> {
+        None
+    }
     /// `25001` unless the statement is the only one of its transaction.
     ///
     /// # Errors

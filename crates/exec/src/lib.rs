@@ -38,6 +38,7 @@ pub mod event_trigger;
 pub mod execute;
 pub mod execution;
 pub mod explain;
+pub mod foreign;
 pub mod index_search;
 pub mod interval;
 pub mod language;

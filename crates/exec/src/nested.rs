@@ -340,6 +340,13 @@ pub fn subtransaction<R>(
     let catalog = cx.catalog_tx.savepoint();
     let mark = cx.hooks.savepoint();
     let result = f(cx);
+    let around = level.0 as usize - 1;
+    if let Some(foreign) = cx.hooks.foreign().filter(|parts| !parts.is_empty()) {
+        match &result {
+            Ok(_) => foreign.released(around),
+            Err(_) => foreign.rolled_back(around),
+        }
+    }
     if result.is_err() {
         cx.tx.rollback_to(level);
         cx.catalog_tx.rollback_to(&catalog);

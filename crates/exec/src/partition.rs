@@ -105,6 +105,13 @@ pub fn instantiate(
         )),
     };
     rewrite(&mut plan, part, &change, &index)?;
+    if part.kind == catalog::TableKind::Foreign
+        && let Node::SeqScan(scan) = plan.node
+    {
+        let code = sql::foreign::code_of(view, part)?;
+        let foreign = sql::plan::ForeignScan { scan, remote: Vec::new(), code };
+        plan.node = Node::ForeignScan(Box::new(foreign));
+    }
     Ok(plan)
 }
 

@@ -150,6 +150,7 @@ pub fn kind_word(table: &Table) -> &'static str {
     match table.kind {
         catalog::TableKind::View => "view",
         catalog::TableKind::Materialized => "materialized view",
+        catalog::TableKind::Foreign => "foreign table",
         _ => "table",
     }
 }

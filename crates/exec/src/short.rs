@@ -134,10 +134,13 @@ fn compile(prepared: &Prepared, cx: &mut ExecContext<'_>) -> Result<Short> {
     };
     // Triggers fire on the general way.
     let table = &modify.table;
-    if !table.triggers.is_empty() || table.bound.is_some() {
+    if !table.triggers.is_empty() || table.bound.is_some() || table.foreign.is_some() {
         return Ok(Short::No);
     }
     if table.is_partitioned() {
+        if cx.catalog_tx.view().has_foreign_parts(table) {
+            return Ok(Short::No);
+        }
         let fits = match &modify.action {
             ModifyAction::Insert { input, conflict: None } => one_row(input).is_some(),
             ModifyAction::Update { input, .. } | ModifyAction::Delete { input, .. } => {

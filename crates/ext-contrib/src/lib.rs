@@ -14,6 +14,7 @@ mod cube;
 mod dictionaries;
 mod dmetaphone;
 mod earthdistance;
+mod file_fdw;
 mod fuzzystrmatch;
 mod hstore;
 mod intarray;
@@ -43,6 +44,7 @@ const LIBRARIES: &[&Library] = &[
     &earthdistance::LIBRARY,
     &ltree::LIBRARY,
     &intarray::LIBRARY,
+    &file_fdw::LIBRARY,
 ];
 
 /// The files of `extensions/`.
@@ -60,6 +62,8 @@ pub fn register() {
     exec::native::register("unaccent", dictionaries::SYMBOLS);
     exec::native::register("pg_trgm", pg_trgm::SYMBOLS);
     exec::native::register("tablefunc", tablefunc::SYMBOLS);
+    exec::native::register("file_fdw", file_fdw::SYMBOLS);
+    exec::foreign::register("file_fdw/file_fdw_handler", &file_fdw::FileWrapper);
     for (library, symbols) in row_triggers::SYMBOLS {
         exec::native::register(library, symbols);
     }

@@ -12,4 +12,5 @@ pub fn register() {
     geometry::gist::register();
     ext_contrib::register();
     ext_vector::register();
+    ext_postgres::register();
 }

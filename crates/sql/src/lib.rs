@@ -19,6 +19,7 @@ pub mod embedded;
 pub mod event_trigger;
 pub mod expr;
 pub mod extension_statement;
+pub mod foreign;
 mod graft;
 mod identity;
 pub mod logical;
@@ -53,6 +54,7 @@ pub mod view;
 pub mod walk;
 pub mod window;
 
+pub use bind::copy::options_of as copy_options_of;
 pub use bind::current::CURRENT_OF;
 pub use bind::from::record_columns;
 pub use bind::stored_domain_condition;

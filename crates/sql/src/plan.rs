@@ -230,6 +230,111 @@ pub struct Scan {
     pub alias: Option<Box<str>>,
 }
 
+/// A scan of a foreign table.
+#[derive(Clone)]
+pub struct ForeignScan {
+    /// Table, columns, the condition that is left to the executor.
+    pub scan: Scan,
+    /// The conditions that are left to the server, over all of the table's columns in their order.
+    pub remote: Vec<Expr>,
+    /// The code behind the wrapper: [`crate::foreign::code_of`].
+    pub code: Arc<str>,
+}
+
+/// A query that one foreign server answers.
+#[derive(Clone)]
+pub struct ForeignQuery {
+    /// The server.
+    pub server: u32,
+    /// The code behind its wrapper.
+    pub code: Arc<str>,
+    /// What it is asked.
+    pub rel: RemoteRel,
+    /// Types of the output columns.
+    pub types: Vec<Oid>,
+}
+
+/// Rows on a foreign server; expressions are over the columns of what is below.
+#[derive(Clone)]
+pub enum RemoteRel {
+    /// A table's.
+    Table {
+        /// The foreign table.
+        table: Arc<Table>,
+        /// Its name in the statement, where that is another one.
+        alias: Option<Box<str>>,
+        /// The columns, from 1.
+        columns: Vec<u16>,
+        /// Conditions over all of the table's columns.
+        conditions: Vec<Expr>,
+    },
+    /// A join's: the left columns, then the right ones.
+    Join {
+        /// Left.
+        left: Box<RemoteRel>,
+        /// Right.
+        right: Box<RemoteRel>,
+        /// INNER, LEFT, RIGHT or FULL.
+        kind: JoinKind,
+        /// ON, over both.
+        conditions: Vec<Expr>,
+    },
+    /// Those that satisfy conditions.
+    Filter {
+        /// Rows.
+        input: Box<RemoteRel>,
+        /// The conditions.
+        conditions: Vec<Expr>,
+    },
+    /// Other columns.
+    Project {
+        /// Rows.
+        input: Box<RemoteRel>,
+        /// The columns.
+        exprs: Vec<Expr>,
+    },
+    /// Groups: their values, then the aggregates.
+    Aggregate {
+        /// Rows.
+        input: Box<RemoteRel>,
+        /// GROUP BY.
+        groups: Vec<Expr>,
+        /// The aggregates.
+        aggs: Vec<AggCall>,
+    },
+    /// The same rows in order.
+    Sort {
+        /// Rows.
+        input: Box<RemoteRel>,
+        /// ORDER BY.
+        keys: Vec<SortKey>,
+    },
+    /// The first rows.
+    Limit {
+        /// Rows.
+        input: Box<RemoteRel>,
+        /// LIMIT.
+        count: Option<Expr>,
+        /// OFFSET.
+        offset: Option<Expr>,
+    },
+}
+
+impl RemoteRel {
+    /// How many columns it has.
+    pub fn width(&self) -> usize {
+        match self {
+            RemoteRel::Table { columns, .. } => columns.len(),
+            RemoteRel::Join { left, right, .. } => left.width() + right.width(),
+            RemoteRel::Project { exprs, .. } => exprs.len(),
+            RemoteRel::Aggregate { groups, aggs, .. } => groups.len() + aggs.len(),
+            RemoteRel::Filter { input, .. }
+            | RemoteRel::Sort { input, .. }
+            | RemoteRel::Limit { input, .. } => input.width(),
+        }
+    }
+}
+
 /// Rows and cost that the planner expects.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
@@ -519,6 +624,10 @@ pub enum Node {
         /// REPEATABLE.
         seed: Option<Expr>,
     },
+    /// Reads a foreign table, by the code behind its wrapper.
+    ForeignScan(Box<ForeignScan>),
+    /// The answer of a foreign server to a query over several of its tables, or with groups, an order or a limit.
+    ForeignQuery(Box<ForeignQuery>),
     /// Set-returning functions in FROM, side by side; `ordinality` adds a row number.
     FunctionScan {
         /// The calls; a scalar function gives one row.

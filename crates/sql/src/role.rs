@@ -68,6 +68,10 @@ pub enum GrantObjects {
     Languages(Vec<String>),
     /// Tablespaces.
     Tablespaces(Vec<String>),
+    /// Foreign-data wrappers.
+    Wrappers(Vec<String>),
+    /// Foreign servers.
+    Servers(Vec<String>),
     /// ALL … IN SCHEMA.
     AllIn(AclKind, Vec<String>),
     /// Objects made later (ALTER DEFAULT PRIVILEGES).
@@ -204,6 +208,10 @@ impl RoleStatement {
             RoleStatement::Owner { kind: "SCHEMA", .. } => "ALTER SCHEMA",
             RoleStatement::Owner { kind: "PUBLICATION", .. } => "ALTER PUBLICATION",
             RoleStatement::Owner { kind: "SUBSCRIPTION", .. } => "ALTER SUBSCRIPTION",
+            RoleStatement::Owner { kind: "SERVER", .. } => "ALTER SERVER",
+            RoleStatement::Owner { kind: "FOREIGN DATA WRAPPER", .. } => {
+                "ALTER FOREIGN DATA WRAPPER"
+            }
             RoleStatement::Owner { kind: "DATABASE", .. } => "ALTER DATABASE",
             RoleStatement::Owner { kind: "TYPE", .. } => "ALTER TYPE",
             RoleStatement::Owner { kind: "DOMAIN", .. } => "ALTER DOMAIN",

@@ -176,6 +176,7 @@ pub(crate) fn plan_query(mut binder: Binder<'_>, query: Query) -> Result<(Prepar
     let (plan, mut prepared) =
         plan_with(binder, &mut lifted, |p| p.query(query, &RequiredProperties::default()))?;
     prepared.statement = Statement::Query(plan);
+    crate::planner::foreign::push_down(&mut prepared, cx);
     if !prepared.writes {
         crate::planner::partition_wise::add(&mut prepared, cx);
         crate::planner::parallel::add_gathers(&mut prepared, cx);
@@ -478,7 +479,9 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::Execute { .. } => ("EXECUTE", false),
         Utility::Deallocate(Some(_)) => ("DEALLOCATE", false),
         Utility::Deallocate(None) => ("DEALLOCATE ALL", false),
+        Utility::CreateTable { foreign: Some(_), .. } => ("CREATE FOREIGN TABLE", true),
         Utility::CreateTable { .. } => ("CREATE TABLE", true),
+        Utility::Foreign(statement) => (statement.tag(), true),
         Utility::SetSchema { kind, .. } => (alter_tag(kind), true),
         Utility::CreateView { .. } => ("CREATE VIEW", true),
         Utility::CreateRule(_) => ("CREATE RULE", true),
@@ -502,6 +505,7 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
                 "SCHEMA" => "DROP SCHEMA",
                 "VIEW" => "DROP VIEW",
                 "MATERIALIZED VIEW" => "DROP MATERIALIZED VIEW",
+                "FOREIGN TABLE" => "DROP FOREIGN TABLE",
                 "TYPE" => "DROP TYPE",
                 "DOMAIN" => "DROP DOMAIN",
                 "COLLATION" => "DROP COLLATION",
@@ -575,6 +579,7 @@ fn alter_tag(kind: &str) -> &'static str {
         "TRIGGER" => "ALTER TRIGGER",
         "VIEW" => "ALTER VIEW",
         "MATERIALIZED VIEW" => "ALTER MATERIALIZED VIEW",
+        "FOREIGN TABLE" => "ALTER FOREIGN TABLE",
         "TYPE" => "ALTER TYPE",
         "DOMAIN" => "ALTER DOMAIN",
         "FUNCTION" => "ALTER FUNCTION",

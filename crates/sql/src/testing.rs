@@ -277,6 +277,10 @@ fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
                 equal.iter().map(|(c, e)| format!("{c}={}", expr(e))).collect();
             format!("system {} {columns:?} [{}]{}", table.name, equal.join(", "), filter(f))
         }
+        Node::ForeignQuery(_) => "foreign query".to_owned(),
+        Node::ForeignScan(foreign) => {
+            format!("foreign {}{}", foreign.scan.table.name, filter(&foreign.scan.filter))
+        }
         Node::FunctionScan { calls, ordinality, filter: f } => {
             let ordinality = if *ordinality { " ord" } else { "" };
             format!("function {}{ordinality}{}", list(calls), filter(f))

@@ -358,11 +358,8 @@ fn what_is_not_supported_is_named_by_the_manuals_words() {
     for (text, words) in [
         ("create access method m type index handler h", "CREATE ACCESS METHOD"),
         ("drop access method m", "DROP ACCESS METHOD"),
-        ("alter foreign table t add a int", "ALTER FOREIGN TABLE"),
         ("select * from xmltable('/a' passing '<a/>' columns a int)", "XMLTABLE"),
         ("select xmlelement(name a)", "XMLELEMENT"),
-        ("alter server s options (a 'b')", "ALTER SERVER"),
-        ("import foreign schema a from server s into b", "IMPORT FOREIGN SCHEMA"),
     ] {
         let error = prepared(text).err().expect(text);
         assert_eq!(error.message(), format!("{words} is not supported"), "{text}");

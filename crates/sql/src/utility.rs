@@ -97,6 +97,8 @@ pub struct ColumnDef {
     pub inherited: u16,
     /// The statement does not name it.
     pub only_inherited: bool,
+    /// OPTIONS of a foreign table's column.
+    pub foreign_options: Vec<crate::foreign::OptionChange>,
 }
 
 /// INHERITS of CREATE TABLE. Columns and constraints have been merged.
@@ -174,6 +176,7 @@ impl ColumnDef {
             collation: 0,
             inherited: 0,
             only_inherited: false,
+            foreign_options: Vec::new(),
         }
     }
 }
@@ -303,6 +306,15 @@ pub struct IndexKey {
 /// A step of ALTER TABLE.
 #[derive(Clone, Debug)]
 pub enum AlterTable {
+    /// OPTIONS of a foreign table.
+    ForeignOptions(Vec<crate::foreign::OptionChange>),
+    /// OPTIONS of a foreign table's column.
+    ColumnForeignOptions {
+        /// Column.
+        column: String,
+        /// What becomes of them.
+        options: Vec<crate::foreign::OptionChange>,
+    },
     /// SET (check_option = …), and RESET of it.
     CheckOption(catalog::CheckOption),
     /// ENABLE and DISABLE ROW LEVEL SECURITY.
@@ -674,7 +686,11 @@ pub enum Utility {
         partition: crate::partition::PartitionClause,
         /// OF: a composite type; 0: none.
         of_type: u32,
+        /// CREATE FOREIGN TABLE's server and options.
+        foreign: Option<Box<crate::foreign::ForeignClause>>,
     },
+    /// Foreign-data wrappers, servers, user mappings.
+    Foreign(Box<crate::foreign::ForeignStatement>),
     /// ALTER … SET SCHEMA.
     SetSchema {
         /// `TABLE`, `VIEW`, `SEQUENCE`, …

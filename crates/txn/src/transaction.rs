@@ -414,6 +414,11 @@ impl Transaction {
         &self.owner
     }
 
+    /// How many levels of savepoints are open.
+    pub fn depth(&self) -> usize {
+        self.inner.lock().levels.len()
+    }
+
     /// Opens a savepoint's level.
     pub fn savepoint(&self) -> SavepointLevel {
         let mut inner = self.inner.lock();

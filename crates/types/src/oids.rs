@@ -68,6 +68,7 @@ oids! {
     INTERNAL = 2281, 0, "internal";
     TRIGGER = 2279, 0, "trigger";
     EVENT_TRIGGER = 3838, 0, "event_trigger";
+    FDW_HANDLER = 3115, 0, "fdw_handler";
     JSONB = 3802, 3807, "jsonb";
     JSONPATH = 4072, 4073, "jsonpath";
     TIMETZ = 1266, 1270, "timetz";

@@ -3,7 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ExtendedStatistics, Publication, Subscription};
+use super::{
+    ExtendedStatistics, ForeignServer, ForeignWrapper, Publication, Subscription, UserMapping,
+};
 use crate::object::id::Id;
 use crate::system::class;
 
@@ -328,6 +330,12 @@ pub enum Defined {
     TextSearchTemplate(TextSearchTemplate),
     /// A parser of text search.
     TextSearchParser(TextSearchParser),
+    /// A foreign-data wrapper.
+    Wrapper(ForeignWrapper),
+    /// A foreign server.
+    Server(ForeignServer),
+    /// A user mapping.
+    Mapping(UserMapping),
 }
 
 impl Defined {
@@ -347,15 +355,18 @@ impl Defined {
             Defined::Statistics(o) => o.oid,
             Defined::Publication(o) => o.oid,
             Defined::Subscription(o) => o.oid,
+            Defined::Wrapper(o) => o.oid,
+            Defined::Server(o) => o.oid,
+            Defined::Mapping(o) => o.oid,
         }
     }
 
-    /// Its name; a cast has none.
+    /// Its name; casts and user mappings have none.
     pub fn name(&self) -> &str {
         match self {
             Defined::Extension(o) => &o.name,
             Defined::Operator(o) => &o.name,
-            Defined::Cast(_) => "",
+            Defined::Cast(_) | Defined::Mapping(_) => "",
             Defined::Family(o) => &o.name,
             Defined::Class(o) => &o.name,
             Defined::Conversion(o) => &o.name,
@@ -366,6 +377,8 @@ impl Defined {
             Defined::Statistics(o) => &o.name,
             Defined::Publication(o) => &o.name,
             Defined::Subscription(o) => &o.name,
+            Defined::Wrapper(o) => &o.name,
+            Defined::Server(o) => &o.name,
         }
     }
 
@@ -383,11 +396,15 @@ impl Defined {
             Defined::TextSearchTemplate(o) => Some(o.schema),
             Defined::TextSearchParser(o) => Some(o.schema),
             Defined::Statistics(o) => Some(o.schema),
-            Defined::Publication(_) | Defined::Subscription(_) => None,
+            Defined::Publication(_)
+            | Defined::Subscription(_)
+            | Defined::Wrapper(_)
+            | Defined::Server(_)
+            | Defined::Mapping(_) => None,
         }
     }
 
-    /// Its owner; a cast's are those of its types.
+    /// Its owner; a cast's are those of its types, a user mapping's is its role.
     pub fn owner(&self) -> Option<Id> {
         match self {
             Defined::Extension(o) => Some(o.owner),
@@ -403,6 +420,9 @@ impl Defined {
             Defined::Statistics(o) => Some(o.owner),
             Defined::Publication(o) => Some(o.owner),
             Defined::Subscription(o) => Some(o.owner),
+            Defined::Wrapper(o) => Some(o.owner),
+            Defined::Server(o) => Some(o.owner),
+            Defined::Mapping(o) => (o.role != 0).then_some(o.role),
         }
     }
 
@@ -412,7 +432,7 @@ impl Defined {
         Some(match self {
             Defined::Extension(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
             Defined::Operator(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
-            Defined::Cast(_) => return None,
+            Defined::Cast(_) | Defined::Mapping(_) => return None,
             Defined::Family(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
             Defined::Class(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
             Defined::Conversion(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
@@ -423,6 +443,8 @@ impl Defined {
             Defined::Statistics(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
             Defined::Publication(o) => (None, &mut o.owner, &mut o.name),
             Defined::Subscription(o) => (None, &mut o.owner, &mut o.name),
+            Defined::Wrapper(o) => (None, &mut o.owner, &mut o.name),
+            Defined::Server(o) => (None, &mut o.owner, &mut o.name),
         })
     }
 
@@ -442,6 +464,9 @@ impl Defined {
             Defined::Statistics(_) => class::STATISTICS,
             Defined::Publication(_) => class::PUBLICATION,
             Defined::Subscription(_) => class::SUBSCRIPTION,
+            Defined::Wrapper(_) => class::WRAPPER,
+            Defined::Server(_) => class::SERVER,
+            Defined::Mapping(_) => class::MAPPING,
         }
     }
 
@@ -461,6 +486,9 @@ impl Defined {
             Defined::Statistics(_) => "statistics object",
             Defined::Publication(_) => "publication",
             Defined::Subscription(_) => "subscription",
+            Defined::Wrapper(_) => "foreign-data wrapper",
+            Defined::Server(_) => "server",
+            Defined::Mapping(_) => "user mapping",
         }
     }
 
@@ -493,6 +521,9 @@ impl Defined {
             Defined::Statistics(o) => o.uses.clone(),
             // Tables and schemas that go are forgotten: `ddl::publication`.
             Defined::Publication(_) | Defined::Subscription(_) => Vec::new(),
+            Defined::Wrapper(o) => vec![o.handler, o.validator],
+            Defined::Server(o) => vec![o.wrapper],
+            Defined::Mapping(o) => vec![o.server],
         }
     }
 }

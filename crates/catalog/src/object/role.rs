@@ -78,6 +78,10 @@ pub enum AclKind {
     Collation,
     /// Operators, operator classes and families, conversions: likewise.
     Defined,
+    /// Foreign-data wrappers.
+    Wrapper,
+    /// Foreign servers.
+    Server,
 }
 
 /// Rights on an object that are not just those that it began with. One for each object (and column)

@@ -17,6 +17,8 @@ pub enum TableKind {
     Materialized,
     /// Computed by the server: `pg_catalog`, `information_schema` (never stored).
     System,
+    /// A foreign table: no files; its rows are on a server ([`Table::foreign`]).
+    Foreign,
 }
 
 /// The fate of a temporary table when its transaction commits.
@@ -107,6 +109,9 @@ pub struct Table {
     /// older do not find the partition in its table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detaching: Option<u64>,
+    /// Of a foreign table: its server and options.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign: Option<Box<super::ForeignTable>>,
     /// REPLICA IDENTITY.
     #[serde(default)]
     pub replica_identity: ReplicaIdentity,
@@ -218,6 +223,9 @@ pub struct Column {
     /// SET (n_distinct = …) and kin.
     #[serde(default)]
     pub options: Vec<(String, String)>,
+    /// OPTIONS of a foreign table's column.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub foreign_options: Vec<(String, String)>,
 }
 
 /// An identity column's sequence.

@@ -226,6 +226,20 @@ impl Names<'_> {
             }
             Defined::Publication(_) => plain("publication", name),
             Defined::Subscription(_) => plain("subscription", name),
+            Defined::Wrapper(_) => plain("foreign-data wrapper", name),
+            Defined::Server(_) => plain("server", name),
+            Defined::Mapping(m) => {
+                let role = self.catalog.mapped_role(m).to_owned();
+                let server = self.catalog.foreign_server(m.server).map_or("", |s| s.name.as_str());
+                Identity {
+                    kind: "user mapping".to_owned(),
+                    identity: format!("{} on server {server}", quote_ident(&role)),
+                    names: vec![role.clone()],
+                    args: vec![server.to_owned()],
+                    description: format!("user mapping for {role} on server {server}"),
+                    ..Identity::default()
+                }
+            }
         })
     }
 
@@ -322,8 +336,15 @@ impl Names<'_> {
             "text search dictionary" => {
                 of(class::TS_DICT, self.expect(oids::REGDICTIONARY, &joined)?)
             }
-            "database" | "language" | "extension" | "access method" | "tablespace"
-            | "publication" | "subscription" => {
+            "database"
+            | "language"
+            | "extension"
+            | "access method"
+            | "tablespace"
+            | "publication"
+            | "subscription"
+            | "foreign-data wrapper"
+            | "server" => {
                 let name = names.first().map_or("", |n| n);
                 let (class, found) = match kind {
                     "database" => {
@@ -335,6 +356,12 @@ impl Names<'_> {
                     "publication" => {
                         (class::PUBLICATION, self.catalog.publication_named(name).map(|p| p.oid))
                     }
+                    "foreign-data wrapper" => {
+                        (class::WRAPPER, self.catalog.wrapper_named(name).map(|w| w.oid))
+                    }
+                    "server" => {
+                        (class::SERVER, self.catalog.foreign_server_named(name).map(|s| s.oid))
+                    }
                     "subscription" => {
                         (class::SUBSCRIPTION, self.catalog.subscription_named(name).map(|s| s.oid))
                     }
@@ -342,6 +369,23 @@ impl Names<'_> {
                 };
                 let missing = || err!(UNDEFINED_OBJECT, "{kind} \"{name}\" does not exist");
                 of(class, found.ok_or_else(missing)?)
+            }
+            "user mapping" => {
+                let (role, server) = (names.first(), args.first());
+                let [role, server] = [role, server].map(|n| n.map_or("", String::as_str));
+                let id = match role {
+                    "public" => Some(0),
+                    name => self.catalog.role_named(name).map(|r| r.oid),
+                };
+                let at = self.catalog.foreign_server_named(server);
+                let found = id.zip(at).and_then(|(role, s)| self.catalog.user_mapping(role, s.oid));
+                let missing = || {
+                    err!(
+                        UNDEFINED_OBJECT,
+                        "user mapping for user \"{role}\" on server \"{server}\" does not exist"
+                    )
+                };
+                of(class::MAPPING, found.ok_or_else(missing)?.oid)
             }
             "cast" => {
                 let ty = |n: Option<&String>| self.expect(oids::REGTYPE, n.map_or("", |n| n));
@@ -456,6 +500,7 @@ impl Names<'_> {
             Some(Relation::Table(t)) => match t.kind {
                 TableKind::View => "view",
                 TableKind::Materialized => "materialized view",
+                TableKind::Foreign => "foreign table",
                 _ => "table",
             },
             Some(Relation::Index(_)) => "index",

@@ -68,6 +68,12 @@ pub const PUBLICATION_TABLE: Id = 6106;
 pub const PUBLICATION_SCHEMA: Id = 6237;
 /// `pg_subscription`.
 pub const SUBSCRIPTION: Id = 6100;
+/// `pg_foreign_data_wrapper`.
+pub const WRAPPER: Id = 2328;
+/// `pg_foreign_server`.
+pub const SERVER: Id = 1417;
+/// `pg_user_mapping`.
+pub const MAPPING: Id = 1418;
 /// `pg_largeobject`.
 pub const LARGE_OBJECT: Id = 2613;
 

@@ -89,6 +89,9 @@ impl Ties<'_, '_> {
         if t.of_type != 0 {
             self.add(own, (class::TYPE, t.of_type, 0), 'n');
         }
+        if let Some(foreign) = &t.foreign {
+            self.add(own, (class::SERVER, foreign.server, 0), 'n');
+        }
         let [rows, arrays] = t.row_type;
         if rows != 0 {
             self.add((class::TYPE, rows, 0), own, 'i');

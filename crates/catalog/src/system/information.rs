@@ -282,7 +282,7 @@ pub(super) fn character_sets(cx: &SystemCx<'_>) -> Rows {
     Ok(vec![row.done()])
 }
 
-/// Sequences that somebody may use.
+/// Sequences, wrappers and servers that somebody may use.
 pub(super) fn usage_privileges(cx: &SystemCx<'_>) -> Rows {
     let rights = Rights { catalog: cx.catalog, database: cx.database };
     let mine = |role: Id| role != 0 && rights.has_rights_of(cx.role, role);
@@ -308,5 +308,6 @@ pub(super) fn usage_privileges(cx: &SystemCx<'_>) -> Rows {
             out.push(row.done());
         }
     }
+    out.extend(super::foreign::usage(cx, "usage_privileges", true));
     Ok(out)
 }

@@ -17,6 +17,7 @@ mod defined;
 mod depend;
 pub mod extensions;
 pub mod facts;
+mod foreign;
 mod information;
 pub mod named;
 mod names;

@@ -38,7 +38,11 @@ fn table_class(cx: &SystemCx<'_>, t: &Table) -> Vec<Datum> {
         .set("relowner", oid(t.owner))
         .set(
             "relam",
-            oid(if t.kind == TableKind::View || t.is_partitioned() { 0 } else { HEAP_AM }),
+            oid(match t.kind {
+                TableKind::View | TableKind::Foreign => 0,
+                _ if t.is_partitioned() => 0,
+                _ => HEAP_AM,
+            }),
         )
         .set("reltype", oid(t.row_type[0]))
         .set("reltuples", rows)
@@ -51,6 +55,7 @@ fn table_class(cx: &SystemCx<'_>, t: &Table) -> Vec<Datum> {
             match t.kind {
                 TableKind::View => 'v',
                 TableKind::Materialized => 'm',
+                TableKind::Foreign => 'f',
                 _ if t.is_partitioned() => 'p',
                 _ => 'r',
             },
@@ -64,7 +69,10 @@ fn table_class(cx: &SystemCx<'_>, t: &Table) -> Vec<Datum> {
         .set("relforcerowsecurity", t.force_row_security)
         .set(
             "relreplident",
-            if t.kind == TableKind::View { 'n' } else { t.replica_identity.letter() },
+            match t.kind {
+                TableKind::View | TableKind::Foreign => 'n',
+                _ => t.replica_identity.letter(),
+            },
         )
         .set("reloptions", options(&view_options(t)))
         .set("relacl", stored_acl(cx, AclKind::Table, t.oid, 0))
@@ -177,6 +185,7 @@ fn table_attributes(cx: &SystemCx<'_>, t: &Table, out: &mut Vec<Vec<Datum>>) {
                 .set_some("attstorage", c.storage)
                 .set_some("attcompression", c.compression)
                 .set("attoptions", options(&c.options))
+                .set("attfdwoptions", options(&c.foreign_options))
                 .set("attnotnull", c.not_null)
                 .set("atthasdef", c.default.is_some())
                 .set(

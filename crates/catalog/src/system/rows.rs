@@ -9,9 +9,9 @@ use types::Datum;
 use super::cx::SystemCx;
 use super::tables::{SystemTable, all};
 use super::{
-    builtin, collations, depend, extensions, information, partitions, policies, publications,
-    relations, roles, schema, sequences, shared_depend, statistics, text_search, triggers, usage,
-    user_types, views,
+    builtin, collations, depend, extensions, foreign, information, partitions, policies,
+    publications, relations, roles, schema, sequences, shared_depend, statistics, text_search,
+    triggers, usage, user_types, views,
 };
 
 type Function = fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>;
@@ -81,6 +81,21 @@ fn function(name: &str) -> Option<Function> {
         "pg_publication_tables" => publications::pg_publication_tables,
         "pg_subscription" => publications::pg_subscription,
         "pg_subscription_rel" => publications::pg_subscription_rel,
+        "pg_foreign_data_wrapper" => foreign::pg_foreign_data_wrapper,
+        "pg_foreign_server" => foreign::pg_foreign_server,
+        "pg_foreign_table" => foreign::pg_foreign_table,
+        "pg_user_mapping" => foreign::pg_user_mapping,
+        "pg_user_mappings" => foreign::pg_user_mappings,
+        "foreign_data_wrappers" => foreign::info_wrappers,
+        "foreign_data_wrapper_options" => foreign::info_wrapper_options,
+        "foreign_servers" => foreign::info_servers,
+        "foreign_server_options" => foreign::info_server_options,
+        "foreign_tables" => foreign::info_tables,
+        "foreign_table_options" => foreign::info_table_options,
+        "column_options" => foreign::info_column_options,
+        "user_mappings" => foreign::info_mappings,
+        "user_mapping_options" => foreign::info_mapping_options,
+        "role_usage_grants" => foreign::role_usage_grants,
         "pg_rules" => relations::pg_rules,
         "pg_event_trigger" => triggers::pg_event_trigger,
         "pg_event_trigger_ddl_commands()" | "pg_event_trigger_dropped_objects()" => {

@@ -6,7 +6,7 @@ use types::Datum;
 
 use super::row::{oid, row};
 use crate::object::ids::{PG_CATALOG, SUPERUSER};
-use crate::object::{AclKind, Id};
+use crate::object::{AclKind, Defined, Id};
 use crate::system::class;
 use crate::system::cx::SystemCx;
 
@@ -53,6 +53,11 @@ pub(super) fn pg_shdepend(cx: &SystemCx<'_>) -> Result<Vec<Vec<Datum>>> {
     cx.catalog.functions().for_each(|f| ties.owned(class::FUNCTION, f.oid, f.owner));
     cx.catalog.user_types().for_each(|t| ties.owned(class::TYPE, t.oid, t.owner));
     cx.catalog.user_collations().for_each(|c| ties.owned(class::COLLATION, c.oid, c.owner));
+    for d in cx.catalog.defined() {
+        if matches!(**d, Defined::Wrapper(_) | Defined::Server(_) | Defined::Mapping(_)) {
+            ties.owned(d.class(), d.oid(), d.owner().unwrap_or_default());
+        }
+    }
     cx.catalog.databases().for_each(|d| ties.add(0, (class::DATABASE, d.oid, 0), d.owner, 'o'));
     let rights = crate::Rights { catalog: cx.catalog, database: cx.database };
     for acl in cx.catalog.acls() {
@@ -76,6 +81,8 @@ fn class_of(kind: AclKind) -> Option<Id> {
         AclKind::Database => class::DATABASE,
         AclKind::Function => class::FUNCTION,
         AclKind::Type => class::TYPE,
+        AclKind::Wrapper => class::WRAPPER,
+        AclKind::Server => class::SERVER,
         _ => return None,
     })
 }

@@ -251,6 +251,7 @@ pub(super) fn info_tables(cx: &SystemCx<'_>) -> Rows {
         let kind = match t.kind {
             _ if t.is_temporary() => "LOCAL TEMPORARY",
             TableKind::View => "VIEW",
+            TableKind::Foreign => "FOREIGN",
             _ => "BASE TABLE",
         };
         let action = t.is_temporary().then_some("PRESERVE");

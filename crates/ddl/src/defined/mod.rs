@@ -200,6 +200,9 @@ pub fn remove(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
     if view.operator(id).is_some() {
         operator::forget(&view, id, cx)?;
     }
+    if view.wrapper(id).is_some() || view.foreign_server(id).is_some() {
+        rights::forget(cx, id)?;
+    }
     cx.catalog_tx.remove(cx.tx, id)
 }
 
@@ -292,6 +295,14 @@ fn set_owner(wanted: &DefineTarget, role: &RoleRef, cx: &mut ExecContext<'_>) ->
 /// # Errors
 /// Those of the catalog.
 pub fn give(mut object: Defined, to: u32, cx: &mut ExecContext<'_>) -> Result<()> {
+    let kind = match &object {
+        Defined::Wrapper(_) => Some(AclKind::Wrapper),
+        Defined::Server(_) => Some(AclKind::Server),
+        _ => None,
+    };
+    if let (Some(kind), Some(old)) = (kind, object.owner()) {
+        rights::change_owner(cx, kind, object.oid(), old, to)?;
+    }
     if let Some((_, owner, _)) = object.place_mut() {
         *owner = to;
     }

@@ -9,7 +9,7 @@ use sql::utility::{Name, Persistence};
 use crate::name;
 
 /// A name with its schema as written.
-pub(super) fn full(name: &Name) -> String {
+pub(crate) fn full(name: &Name) -> String {
     match &name.schema {
         Some(schema) => format!("{schema}.{}", name.name),
         None => name.name.clone(),

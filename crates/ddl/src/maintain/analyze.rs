@@ -295,7 +295,7 @@ pub fn run_whole(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<String>
     let mut parts = Vec::new();
     for id in crate::inherit::descendants(cx, table.oid, txn::LockMode::AccessShare)? {
         let part = Arc::new(super::super::refresh(cx, id)?);
-        if !part.is_partitioned() {
+        if !part.is_partitioned() && part.foreign.is_none() {
             let pages = super::pages(cx, &part)?;
             parts.push((part, pages));
         }

@@ -61,10 +61,24 @@ pub fn run(names: &[Name], work: Work, cx: &mut ExecContext<'_>) -> Result<()> {
             continue;
         }
         let table = relation_lock::open_table(cx, name, mode)?;
+        if table.kind == catalog::TableKind::Foreign {
+            let message = match vacuum {
+                true => format!(
+                    "skipping \"{}\" --- cannot vacuum non-tables or special system tables",
+                    table.name
+                ),
+                false => {
+                    format!("skipping \"{}\" --- cannot analyze this foreign table", table.name)
+                }
+            };
+            cx.hooks.notice("WARNING", base::err!(WARNING, "{message}"));
+            continue;
+        }
         if table.is_partitioned() {
             for id in crate::inherit::descendants(cx, table.oid, LockMode::AccessShare)? {
                 let view = cx.catalog_tx.view();
-                if view.table(id).is_some_and(|t| !t.is_partitioned()) {
+                let has_rows = |t: &Table| !t.is_partitioned() && t.foreign.is_none();
+                if view.table(id).is_some_and(|t| has_rows(t)) {
                     tables.push(id);
                 }
             }

@@ -62,6 +62,8 @@ fn check_words(grant: &Grant) -> Result<()> {
         GrantObjects::Types(_) => (AclKind::Type, "type"),
         GrantObjects::Languages(_) => (AclKind::Language, "language"),
         GrantObjects::Tablespaces(_) => (AclKind::Tablespace, "tablespace"),
+        GrantObjects::Wrappers(_) => (AclKind::Wrapper, "foreign-data wrapper"),
+        GrantObjects::Servers(_) => (AclKind::Server, "foreign server"),
         GrantObjects::AllIn(kind, _) | GrantObjects::Later { kind, .. } => (*kind, kind.word()),
     };
     // A relation that is called a table may be a sequence.
@@ -139,6 +141,22 @@ fn objects(target: &GrantObjects, cx: &mut ExecContext<'_>) -> Result<Vec<Item>>
                     base::bail!(UNDEFINED_OBJECT, "type \"{}\" does not exist", name.name);
                 };
                 out.push(plain(AclKind::Type, ty, &name.name));
+            }
+        }
+        GrantObjects::Wrappers(names) => {
+            for name in names {
+                let found = view.wrapper_named(name).ok_or_else(|| {
+                    err!(UNDEFINED_OBJECT, "foreign-data wrapper \"{name}\" does not exist")
+                })?;
+                out.push(plain(AclKind::Wrapper, found.oid, name));
+            }
+        }
+        GrantObjects::Servers(names) => {
+            for name in names {
+                let found = view
+                    .foreign_server_named(name)
+                    .ok_or_else(|| err!(UNDEFINED_OBJECT, "server \"{name}\" does not exist"))?;
+                out.push(plain(AclKind::Server, found.oid, name));
             }
         }
         GrantObjects::Languages(_) => return Err(Error::unsupported("GRANT on a language")),

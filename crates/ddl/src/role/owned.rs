@@ -57,6 +57,8 @@ pub fn owner(kind: &str, object: &Name, to: &RoleRef, cx: &mut ExecContext<'_>) 
         }
         "TYPE" | "DOMAIN" => user_types::set_owner(cx, kind, object, to),
         "COLLATION" => collation::set_owner(cx, object, to),
+        "SERVER" => crate::foreign::set_owner(true, &object.name, to, cx),
+        "FOREIGN DATA WRAPPER" => crate::foreign::set_owner(false, &object.name, to, cx),
         "PUBLICATION" => crate::publication::set_owner(&object.name, to, cx),
         "SUBSCRIPTION" => crate::subscription::set_owner(&object.name, to, cx),
         other => Err(Error::unsupported(format!("ALTER {other} … OWNER"))),
@@ -206,6 +208,7 @@ fn described(view: &Snapshot, path: &[u32], kind: AclKind, object: u32, column: 
         AclKind::Table if view.table(object).is_some() => Item::Relation(object),
         AclKind::Sequence => Item::Sequence(object),
         AclKind::Schema => Item::Schema(object),
+        AclKind::Wrapper | AclKind::Server => Item::Defined(object),
         AclKind::Type if view.user_type(object).is_some() => Item::Type(object),
         AclKind::Function if view.function(object).is_some() => Item::Function(object),
         _ => return described_of_server(view, kind, object),

@@ -1,11 +1,11 @@
-//! COPY FROM STDIN: rows are read into a part of a thousand, checked, and inserted together.
+//! COPY FROM: rows are read into a part of a thousand, checked, and inserted together.
 
 use std::sync::Arc;
 
 use base::faults::{self, Fault};
 use base::{Error, Oid, Result, err};
+use catalog::Table;
 use sched::observe::progress::{Count, Kind, Reporting};
-use sql::plan::Modify;
 use sql::utility::{CopyFormat, CopyOptions, Utility};
 use sql::{Expr, Prepared};
 use types::Datum;
@@ -26,13 +26,13 @@ const PART_ROWS: usize = 1000;
 /// …or so many bytes of data, if that comes first.
 const PART_BYTES: usize = 1 << 20;
 
-/// What a COPY works with.
-struct Load<'p> {
-    modify: &'p Modify,
+/// What a COPY reads with, and a foreign table whose rows are in a file.
+pub struct Load {
+    table: Arc<Table>,
     /// Columns in the data, from 1.
-    columns: &'p [u16],
-    defaults: &'p [Option<Expr>],
-    options: &'p CopyOptions,
+    columns: Vec<u16>,
+    defaults: Vec<Option<Expr>>,
+    options: CopyOptions,
     input: Input,
     line: u64,
     /// The rows of the part, reused from part to part, and how many are filled.
@@ -64,18 +64,13 @@ pub fn run(
         None => None,
     };
     let progress = Reporting::begin(Kind::Copy, "COPY FROM", (cx.database.1, modify.table.oid));
-    let mut load = Load {
-        modify,
-        columns,
-        defaults,
-        options,
-        input: Input::new(progress, file, options.latin1),
-        line: 0,
-        rows: Vec::new(),
-        filled: 0,
-        bytes: 0,
-        first_line: 1,
-    };
+    let mut load = Load::new(
+        modify.table.clone(),
+        columns.clone(),
+        options.clone(),
+        Input::new(progress, file, options.latin1),
+    );
+    load.defaults.clone_from(defaults);
     writer.open_triggers(&modify.checks, None, cx);
     // A BEFORE trigger sees the rows before its own.
     let alone = writer.triggers.as_ref().is_some_and(|t| t.has_before_row(TriggerEvent::Insert));
@@ -137,7 +132,38 @@ pub fn run(
     Ok(Outcome { rows: count, tag: None })
 }
 
-impl Load<'_> {
+impl Load {
+    /// Before the first row.
+    pub fn new(table: Arc<Table>, columns: Vec<u16>, options: CopyOptions, input: Input) -> Load {
+        Load {
+            table,
+            columns,
+            defaults: Vec::new(),
+            options,
+            input,
+            line: 0,
+            rows: Vec::new(),
+            filled: 0,
+            bytes: 0,
+            first_line: 1,
+        }
+    }
+
+    /// The next row in table order; None at the end.
+    ///
+    /// # Errors
+    /// Those of the data.
+    pub fn read(&mut self, run: &mut Run<'_, '_>) -> Result<Option<Vec<Datum>>> {
+        if self.line == 0 && self.options.format == CopyFormat::Binary {
+            binary::header(&mut self.input, run.cx.hooks)?;
+        }
+        self.filled = 0;
+        Ok(match self.next_row(run)? {
+            true => self.rows.pop(),
+            false => None,
+        })
+    }
+
     fn flush(&mut self, writer: &mut Writer, run: &mut Run<'_, '_>) -> Result<()> {
         sched::check_interrupts()?;
         let part = &self.rows[..self.filled];
@@ -145,7 +171,7 @@ impl Load<'_> {
             let first = self.first_line;
             writer.insert_many(part, run).map_err(|e| {
                 let line = first + writer.at as u64;
-                e.context(format!("COPY {}, line {line}", self.modify.table.name))
+                e.context(format!("COPY {}, line {line}", self.table.name))
             })?;
         }
         self.filled = 0;
@@ -156,17 +182,17 @@ impl Load<'_> {
 
     fn header_error(&self, error: Error, line: &[u8]) -> Error {
         let line = String::from_utf8_lossy(line);
-        error.context(format!("COPY {}, line 1: \"{line}\"", self.modify.table.name))
+        error.context(format!("COPY {}, line 1: \"{line}\"", self.table.name))
     }
 
     fn row_error(&self, error: Error, line: u64) -> Error {
-        error.context(format!("COPY {}, line {line}", self.modify.table.name))
+        error.context(format!("COPY {}, line {line}", self.table.name))
     }
 
     /// Makes room for the next row: all NULL.
     fn begin_row(&mut self) {
         if self.rows.len() == self.filled {
-            self.rows.push(vec![Datum::Null; self.modify.table.columns.len()]);
+            self.rows.push(vec![Datum::Null; self.table.columns.len()]);
         } else {
             self.rows[self.filled].fill(Datum::Null);
         }
@@ -241,7 +267,7 @@ impl Load<'_> {
     fn check_header(&self, length: usize, csv: Option<Dialect>) -> Result<()> {
         let line = &self.input.rest()[..length];
         let null = self.options.null.as_bytes();
-        let table = &self.modify.table;
+        let table = &self.table;
         let mut names: Vec<Option<String>> = Vec::new();
         let mut read = |_: usize, field: Option<&str>| {
             names.push(field.map(str::to_owned));
@@ -260,7 +286,7 @@ impl Load<'_> {
             );
             return Err(self.header_error(error, line));
         }
-        for (n, (name, column)) in names.iter().zip(self.columns).enumerate() {
+        for (n, (name, column)) in names.iter().zip(&self.columns).enumerate() {
             let wanted = &table.columns[usize::from(*column) - 1].name;
             if name.as_ref() == Some(wanted) {
                 continue;
@@ -289,7 +315,7 @@ impl Load<'_> {
         let line = &self.input.rest()[..length];
         let null = self.options.null.as_bytes();
         let row = &mut self.rows[self.filled];
-        let (table, columns, number) = (&self.modify.table, self.columns, self.line);
+        let (table, columns, number) = (&self.table, &self.columns, self.line);
         let whole = |e: Error| {
             let shown = shorten(&String::from_utf8_lossy(line));
             e.context(format!("COPY {}, line {number}: \"{shown}\"", table.name))
@@ -355,17 +381,17 @@ impl Load<'_> {
             );
             return Err(self.row_error(error, self.line));
         }
-        for column in self.columns {
+        for column in &self.columns {
             let bytes = binary::field(&mut self.input, run.cx.hooks)?;
             let Some(bytes) = bytes else {
                 continue;
             };
             self.bytes += bytes.len();
             let n = usize::from(*column) - 1;
-            let def = &self.modify.table.columns[n];
+            let def = &self.table.columns[n];
             let value = types::io::receive(Oid(def.ty), def.typmod, &bytes, run.cx.format);
             self.rows[self.filled][n] = value.map_err(|e| {
-                let (table, line) = (&self.modify.table.name, self.line);
+                let (table, line) = (&self.table.name, self.line);
                 e.context(format!("COPY {table}, line {line}, column {}", def.name))
             })?;
         }
@@ -375,9 +401,9 @@ impl Load<'_> {
 
     /// The values of the row just read fulfil their domains' constraints.
     fn check_domains(&mut self, run: &mut Run<'_, '_>) -> Result<()> {
-        for column in self.columns {
+        for column in &self.columns {
             let n = usize::from(*column) - 1;
-            let def = &self.modify.table.columns[n];
+            let def = &self.table.columns[n];
             let ty = Oid(def.ty);
             if !types::user::has_domains(ty) {
                 continue;
@@ -391,7 +417,7 @@ impl Load<'_> {
                 }
             };
             self.rows[self.filled][n] = crate::domain::check(ty, value, run).map_err(|e| {
-                let (table, line) = (&self.modify.table.name, self.line);
+                let (table, line) = (&self.table.name, self.line);
                 e.context(format!("COPY {table}, line {line}, column {}: {shown}", def.name))
             })?;
         }

@@ -2,9 +2,9 @@
 
 mod binary;
 mod csv;
-mod file;
+pub mod file;
 pub mod from;
-mod input;
+pub mod input;
 mod text;
 pub mod to;
 

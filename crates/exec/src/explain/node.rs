@@ -108,6 +108,7 @@ fn count_scans(plan: &Plan) -> usize {
                 | Node::IndexOnlyScan { .. }
                 | Node::BitmapHeapScan { .. }
                 | Node::SampleScan { .. }
+                | Node::ForeignScan(_)
                 | Node::SystemScan { .. }
         );
         scans += usize::from(is_scan);
@@ -140,6 +141,10 @@ fn own_columns(plan: &Plan) -> Option<Vec<String>> {
         | Node::SampleScan { scan, .. } => {
             Some(scan.columns.iter().map(|c| own_column(&scan.table, *c)).collect())
         }
+        Node::ForeignScan(foreign) => {
+            let scan = &foreign.scan;
+            Some(scan.columns.iter().map(|c| own_column(&scan.table, *c)).collect())
+        }
         Node::SystemScan { table, columns, .. } => {
             let name = |c: &u16| table.columns[usize::from(*c)].0.to_owned();
             Some(columns.iter().map(name).collect())
@@ -156,6 +161,10 @@ pub(super) fn name_of_scan(plan: &Plan) -> Option<&str> {
         | Node::IndexOnlyScan { scan, .. }
         | Node::BitmapHeapScan { scan, .. }
         | Node::SampleScan { scan, .. } => Some(scan.alias.as_deref().unwrap_or(&scan.table.name)),
+        Node::ForeignScan(foreign) => {
+            let scan = &foreign.scan;
+            Some(scan.alias.as_deref().unwrap_or(&scan.table.name))
+        }
         Node::SystemScan { table, .. } => Some(table.name),
         _ => None,
     }
@@ -295,6 +304,58 @@ impl<'p> Describe<'p> {
         Names { columns, slots, format: self.format }
     }
 
+    /// What a foreign-data wrapper is asked about.
+    fn about(&self) -> crate::foreign::About<'_> {
+        crate::foreign::About {
+            verbose: self.verbose.is_some(),
+            catalog: self.verbose.as_ref().map(Verbose::catalog),
+            format: self.format,
+        }
+    }
+
+    /// Names of the columns of rows on a foreign server.
+    fn remote_columns(
+        &self,
+        rel: &sql::plan::RemoteRel,
+        slots: &HashMap<u16, String>,
+    ) -> Vec<String> {
+        use sql::plan::RemoteRel as R;
+        let texts = |input: &R, exprs: &[Expr]| {
+            let columns = self.remote_columns(input, slots);
+            let names = self.names(&columns, slots);
+            exprs.iter().map(|e| names.text(e)).collect::<Vec<String>>()
+        };
+        match rel {
+            R::Table { table, alias, columns, .. } => {
+                let alias = alias.as_deref().unwrap_or(&table.name);
+                let name = |n: &u16| {
+                    let own = own_column(table, ScanColumn::Attr(*n));
+                    format!("{}.{own}", crate::session::quote_identifier(alias))
+                };
+                columns.iter().map(name).collect()
+            }
+            R::Join { left, right, .. } => {
+                let mut all = self.remote_columns(left, slots);
+                all.extend(self.remote_columns(right, slots));
+                all
+            }
+            R::Project { input, exprs } => texts(input, exprs),
+            R::Aggregate { input, groups, aggs } => {
+                let mut all = texts(input, groups);
+                for agg in aggs {
+                    let args = texts(input, &agg.args).join(", ");
+                    let args = if agg.args.is_empty() { "*".to_owned() } else { args };
+                    let distinct = if agg.distinct { "DISTINCT " } else { "" };
+                    all.push(format!("({}({distinct}{args}))", agg.name()));
+                }
+                all
+            }
+            R::Filter { input, .. } | R::Sort { input, .. } | R::Limit { input, .. } => {
+                self.remote_columns(input, slots)
+            }
+        }
+    }
+
     /// Names of a node's output columns.
     pub(super) fn output(&self, plan: &Plan, slots: &HashMap<u16, String>) -> Vec<String> {
         let texts = |input: &Plan, exprs: &[Expr]| {
@@ -311,6 +372,11 @@ impl<'p> Describe<'p> {
                 let alias = self.alias(plan);
                 scan.columns.iter().map(|c| self.scan_column(&scan.table, &alias, *c)).collect()
             }
+            Node::ForeignScan(foreign) => {
+                let (scan, alias) = (&foreign.scan, self.alias(plan));
+                scan.columns.iter().map(|c| self.scan_column(&scan.table, &alias, *c)).collect()
+            }
+            Node::ForeignQuery(query) => self.remote_columns(&query.rel, slots),
             Node::PartitionScan(parts) => self.output(&parts.scan, slots),
             Node::PartitionWise { input, .. } => self.output(input, slots),
             Node::SystemScan { table, columns, .. } => columns
@@ -542,6 +608,17 @@ impl<'p> Describe<'p> {
                 let condition = self.bounds(table, index, bounds, slots);
                 if !condition.is_empty() {
                     shown.details.push(("Index Cond", condition.into()));
+                }
+            }
+            Node::ForeignScan(foreign) => {
+                self.on_table(shown, plan, &foreign.scan, slots);
+                for (name, text) in crate::foreign::explain(foreign, &self.about()) {
+                    shown.details.push((name, text.into()));
+                }
+            }
+            Node::ForeignQuery(query) => {
+                for (name, text) in crate::foreign::explain_query(query, &self.about()) {
+                    shown.details.push((name, text.into()));
                 }
             }
             Node::SystemScan { table, filter, .. } => {

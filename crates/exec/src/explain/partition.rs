@@ -180,6 +180,13 @@ fn name(part: &mut Plan, table: &str, number: Option<usize>) {
             None => name.into(),
         });
     }
+    if let Node::ForeignScan(foreign) = &mut part.node {
+        let name = foreign.scan.alias.as_deref().unwrap_or(table);
+        foreign.scan.alias = Some(match number {
+            Some(number) => format!("{name}_{number}").into(),
+            None => name.into(),
+        });
+    }
     part.children_mut().into_iter().for_each(|child| name(child, table, number));
 }
 

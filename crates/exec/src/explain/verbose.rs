@@ -19,6 +19,11 @@ pub struct Verbose {
 }
 
 impl Verbose {
+    /// The catalog as the statement sees it.
+    pub fn catalog(&self) -> &Snapshot {
+        &self.catalog
+    }
+
     /// With the catalog as the statement sees it.
     pub fn new(catalog: std::sync::Arc<Snapshot>) -> Verbose {
         Verbose { catalog, prefix: RefCell::default() }

@@ -10,6 +10,7 @@ pub mod deferred;
 mod errors;
 pub mod exclusion;
 pub mod fire;
+mod foreign;
 mod foreign_key;
 mod inherited;
 pub mod key_types;
@@ -59,6 +60,10 @@ pub struct ModifyOp {
     done: bool,
     /// What RETURNING gave, last batch first.
     returned: Vec<Batch>,
+    /// Of a foreign table: its wrapper's side.
+    foreign: Option<Box<dyn crate::foreign::ForeignChange>>,
+    /// Rows of a foreign table that AFTER triggers are to see.
+    after: Vec<foreign::Changed>,
 }
 
 /// The part of an update or delete that reads a row's newest version again.
@@ -297,7 +302,21 @@ impl ModifyOp {
             writer.root = Some(Root { table, numbers });
             children.push(writer);
         }
-        Ok(ModifyOp { input, writer, children, parts, changed: 0, done: false, returned: vec![] })
+        let foreign = match modify.table.kind {
+            catalog::TableKind::Foreign => Some(foreign::begin(modify, run)?),
+            _ => None,
+        };
+        Ok(ModifyOp {
+            input,
+            writer,
+            children,
+            parts,
+            changed: 0,
+            done: false,
+            returned: vec![],
+            foreign,
+            after: Vec::new(),
+        })
     }
 
     fn run_all(&mut self, modify: &Modify, run: &mut Run<'_, '_>) -> Result<()> {
@@ -315,6 +334,10 @@ impl ModifyOp {
         let instead = modify.table.kind == catalog::TableKind::View;
         while let Some(batch) = self.input.next(plan, run)? {
             sched::check_interrupts()?;
+            if self.foreign.is_some() {
+                self.change_foreign(modify, &batch, &types, run)?;
+                continue;
+            }
             if instead {
                 self.fire_instead(modify, &batch, &types, run)?;
                 continue;
@@ -331,6 +354,7 @@ impl ModifyOp {
                 _ => self.change(modify, &batch, &types, run)?,
             }
         }
+        self.finish_foreign(run)?;
         self.writer.finish(run)?;
         self.children.iter_mut().try_for_each(|writer| writer.finish(run))?;
         if let Some(parts) = &mut self.parts {
@@ -480,6 +504,7 @@ impl ModifyOp {
                 continue;
             }
             if let Some(at) = inherited::child_of(modify, &input) {
+                foreign::expect_own(&modify.children[at].table)?;
                 let (child, writer) = (&modify.children[at], &mut self.children[at]);
                 if let Some(row) = inherited::change_row(writer, modify, child, &mut input, run)? {
                     self.changed += 1;

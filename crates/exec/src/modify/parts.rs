@@ -174,6 +174,7 @@ impl Parts {
 
     fn open_part(&self, modify: &Modify, id: u32, run: &mut Run<'_, '_>) -> Result<Part> {
         let table = partition::open(run.cx, id, LockMode::RowExclusive)?;
+        super::foreign::expect_own(&table)?;
         super::check_published(&table, &modify.action, run.cx)?;
         let child = child(&self.root, modify, &table, run.cx)?;
         let identity = is_identity(&child.numbers, &table);

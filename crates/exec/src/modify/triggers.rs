@@ -250,6 +250,30 @@ impl Triggers {
         Ok(true)
     }
 
+    /// Fires the AFTER triggers of a foreign table's row.
+    ///
+    /// # Errors
+    /// Those of WHEN, and of the triggers' functions.
+    pub fn after_foreign(
+        &mut self,
+        event: TriggerEvent,
+        old: Option<&[Datum]>,
+        new: Option<&[Datum]>,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        for n in 0..self.list.len() {
+            let trigger = &self.list[n].trigger;
+            if !trigger.is_row() || !trigger.is_after() || !self.is_for(trigger, event) {
+                continue;
+            }
+            let condition = self.list[n].condition.as_ref();
+            if self.holds(condition, old, new, run)? {
+                self.fire(n, event, old, new, [None, None], run)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Makes a trigger's row fit the lengths and precisions of its columns.
     fn fit(&self, row: &mut [Datum]) -> Result<()> {
         for (n, column) in self.table.live_columns().filter(|(_, c)| c.typmod >= 0) {

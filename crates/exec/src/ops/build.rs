@@ -11,10 +11,10 @@ use sql::{Expr, Plan};
 use types::{Batch, Datum};
 
 use super::{
-    aggregate, append, bitmap_heap_scan, cte, distinct, filter, function_scan, gather,
-    group_sorted, hash_join, incremental_sort, index_only_scan, index_scan, limit, lock_rows,
-    memoize, merge_join, nearest_scan, nested_loop, partition_scan, partition_wise, project,
-    project_set, recursive, rewritten, sample_scan, seq_scan, set_op, sort, system_scan,
+    aggregate, append, bitmap_heap_scan, cte, distinct, filter, foreign_scan, function_scan,
+    gather, group_sorted, hash_join, incremental_sort, index_only_scan, index_scan, limit,
+    lock_rows, memoize, merge_join, nearest_scan, nested_loop, partition_scan, partition_wise,
+    project, project_set, recursive, rewritten, sample_scan, seq_scan, set_op, sort, system_scan,
     unordered_index_scan, values, window,
 };
 use crate::modify::ModifyOp;
@@ -68,6 +68,8 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
         Node::PartitionWise { .. } => Box::new(partition_wise::PartitionWise::default()),
         Node::SystemScan { .. } => Box::new(system_scan::SystemScan::default()),
         Node::SampleScan { scan, .. } => Box::new(sample_scan::SampleScan::new(scan, run)?),
+        Node::ForeignScan(foreign) => Box::new(foreign_scan::ForeignScanOp::new(&foreign.code)?),
+        Node::ForeignQuery(query) => Box::new(foreign_scan::ForeignScanOp::new(&query.code)?),
         Node::FunctionScan { .. } => Box::new(function_scan::FunctionScan::default()),
         Node::Filter { input, .. } => Box::new(filter::Filter::new(build(input, run)?)),
         Node::Project { input, .. } => Box::new(project::Project::new(build(input, run)?)),

@@ -13,6 +13,7 @@ pub mod build;
 mod cte;
 mod distinct;
 mod filter;
+mod foreign_scan;
 mod function_scan;
 pub mod gather;
 mod group_sorted;

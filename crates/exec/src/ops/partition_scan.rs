@@ -364,6 +364,9 @@ pub fn table_of(plan: &Plan) -> u32 {
         {
             found = scan.table.oid;
         }
+        if let Node::ForeignScan(foreign) = &plan.node {
+            found = foreign.scan.table.oid;
+        }
     });
     found
 }

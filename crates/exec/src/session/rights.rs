@@ -195,6 +195,8 @@ fn has_privilege(what: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Da
         "type" => AclKind::Type,
         "language" => AclKind::Language,
         "tablespace" => AclKind::Tablespace,
+        "foreign_data_wrapper" => AclKind::Wrapper,
+        "server" => AclKind::Server,
         _ => return Err(base::Error::unsupported(format!("has_{what}_privilege"))),
     };
     // Of sequences the words come before the name.
@@ -279,6 +281,14 @@ fn object(kind: AclKind, name: &str, run: &mut Run<'_, '_>) -> Result<u32> {
         AclKind::Schema => match view.schema_named(name) {
             Some(schema) => schema.oid,
             None => base::bail!(UNDEFINED_SCHEMA, "schema \"{name}\" does not exist"),
+        },
+        AclKind::Wrapper => match view.wrapper_named(name) {
+            Some(found) => found.oid,
+            None => base::bail!(UNDEFINED_OBJECT, "foreign-data wrapper \"{name}\" does not exist"),
+        },
+        AclKind::Server => match view.foreign_server_named(name) {
+            Some(found) => found.oid,
+            None => base::bail!(UNDEFINED_OBJECT, "server \"{name}\" does not exist"),
         },
         AclKind::Database => match view.database_named(name) {
             Some(database) => database.oid,

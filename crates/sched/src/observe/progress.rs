@@ -115,7 +115,18 @@ static RUNNING: SpinLock<Vec<Arc<Progress>>> = SpinLock::new(Vec::new());
 
 impl Reporting {
     /// The running task begins a command, in its first phase; on a relation of a database, by oid.
-    pub fn begin(kind: Kind, command: &'static str, (database, relation): (u32, u32)) -> Reporting {
+    pub fn begin(kind: Kind, command: &'static str, of: (u32, u32)) -> Reporting {
+        let reporting = Reporting::unlisted(kind, command, of);
+        RUNNING.lock().push(reporting.0.clone());
+        reporting
+    }
+
+    /// The same for a part of another command, which nobody is shown.
+    pub fn unlisted(
+        kind: Kind,
+        command: &'static str,
+        (database, relation): (u32, u32),
+    ) -> Reporting {
         let progress = Arc::new(Progress {
             kind,
             command,
@@ -125,7 +136,6 @@ impl Reporting {
             phase: SpinLock::new("initializing"),
             counts: [const { AtomicU64::new(0) }; COUNTS],
         });
-        RUNNING.lock().push(progress.clone());
         Reporting(progress)
     }
 }

@@ -647,6 +647,7 @@ impl SessionState {
             sequences: &mut self.sequences,
             deferred: &mut self.deferred,
             large_objects: &mut self.large_objects,
+            foreign: &mut self.foreign,
             inside,
             portals: &mut self.portals,
             out: &self.out,

@@ -65,6 +65,8 @@ pub struct Hooks<'a> {
     pub deferred: &'a mut exec::Deferred,
     /// The transaction's open large objects.
     pub large_objects: &'a mut exec::LargeObjects,
+    /// What foreign-data wrappers keep.
+    pub foreign: &'a mut exec::foreign::SessionParts,
     /// Why the statement can't commit by itself: the words behind "cannot"; None: it can.
     pub inside: Option<&'static str>,
     /// Its cursors.
@@ -588,7 +590,9 @@ impl SessionHooks for Hooks<'_> {
             return Err(Error::unsupported("ending a SERIALIZABLE transaction in a procedure"));
         }
         self.deferred.clear();
-        let ended = match end.commit {
+        let ready = if end.commit { self.foreign.before_commit() } else { Ok(()) };
+        let commits = end.commit && ready.is_ok();
+        let ended = match commits {
             true => {
                 self.portals.commit();
                 self.changes.retain(|c| !c.local);
@@ -601,9 +605,10 @@ impl SessionHooks for Hooks<'_> {
                 self.changes.retain(|c| c.committed);
                 self.renumber_last();
                 self.roll_back(tx, catalog_tx);
-                Ok(())
+                ready
             }
         };
+        self.foreign.ended(commits && ended.is_ok());
         let own = self.settings;
         let modes = match end.chain {
             true => (tx.isolation(), tx.read_only(), tx.deferrable()),
@@ -683,6 +688,10 @@ impl SessionHooks for Hooks<'_> {
 
     fn large_objects(&mut self) -> Option<&mut exec::LargeObjects> {
         Some(self.large_objects)
+    }
+
+    fn foreign(&mut self) -> Option<&mut exec::foreign::SessionParts> {
+        Some(self.foreign)
     }
 
     fn copy_read(&mut self) -> Result<Option<Vec<u8>>> {

@@ -148,6 +148,8 @@ pub struct SessionState {
     routines: exec::compiled::SessionRoutines,
     /// Its open large objects.
     large_objects: exec::LargeObjects,
+    /// What foreign-data wrappers keep.
+    foreign: exec::foreign::SessionParts,
     account: Account,
     /// A COMMIT that is to be counted when it is durable.
     committing: Option<(u64, portal::PlanOf)>,
@@ -325,6 +327,7 @@ impl SessionState {
             deferred: exec::Deferred::default(),
             routines: Default::default(),
             large_objects: exec::LargeObjects::default(),
+            foreign: exec::foreign::SessionParts::default(),
             account: Account::default(),
             committing: None,
             skip_to_sync: false,

@@ -60,6 +60,7 @@ impl SessionState {
 
     /// Logs the transaction and gives it to whoever ends it. After an error it is still the session's.
     fn give_away(&mut self, name: PreparedName) -> Result<()> {
+        self.foreign.before_prepare()?;
         if self.notify.as_ref().is_some_and(|notify| notify.has_actions()) {
             return Err(refused("executed LISTEN, UNLISTEN, or NOTIFY"));
         }

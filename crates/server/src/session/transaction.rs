@@ -312,7 +312,8 @@ impl SessionState {
     /// Commits. What the client is told afterwards leaves when the commit is durable.
     pub(super) fn commit(&mut self) -> Result<()> {
         let checked = if self.deferred.is_idle() { Ok(()) } else { self.fire_deferred() };
-        if let Err(error) = checked.and_then(|()| self.keep_held()) {
+        let checked = checked.and_then(|()| self.keep_held());
+        if let Err(error) = checked.and_then(|()| self.foreign.before_commit()) {
             self.abort();
             return Err(error);
         }
@@ -376,6 +377,7 @@ impl SessionState {
             let (server, pid) = (&self.server, self.entry.pid);
             notify.committed(&server.channels, pid, lsn, &server.workers, committing);
         }
+        self.foreign.ended(true);
         self.account.end_transaction(true);
         let out = self.out.get_mut();
         out.need_durable(tx.durability_needed());
@@ -413,6 +415,7 @@ impl SessionState {
     }
 
     fn after_abort(&mut self) {
+        self.foreign.ended(false);
         self.account.end_transaction(false);
         if self.catalog_tx.has_work() || self.catalog_tx.changed() {
             self.catalog_tx.aborted();
@@ -453,6 +456,7 @@ impl SessionState {
             tx.rollback_to(savepoint.level);
             tx.set_modes(tx.isolation(), savepoint.read_only);
         }
+        self.foreign.rolled_back(savepoint.level.0 as usize - 1);
         self.deferred.clone_from(&savepoint.deferred);
         self.catalog_tx.rollback_to(&savepoint.catalog);
         self.settings.rollback_to(&savepoint.settings);
@@ -497,6 +501,7 @@ impl SessionState {
         if let Some(tx) = &self.transaction.current {
             let savepoint = &self.transaction.savepoints[index];
             tx.release(savepoint.level);
+            self.foreign.released(savepoint.level.0 as usize - 1);
             // As in PostgreSQL, READ ONLY inside it ends with it.
             tx.set_modes(tx.isolation(), savepoint.read_only);
         }

@@ -11,7 +11,6 @@
 //! * A transaction and the position at which it ends on the publisher are committed together, so nothing is lost or
 //!   applied twice after a crash of either side.
 
-pub mod client;
 pub mod publisher;
 pub mod registry;
 mod stream;

@@ -7,7 +7,7 @@ use exec::publisher::PublisherRequest;
 use logical::conninfo::Conninfo;
 use types::func::quote_ident;
 
-use super::client::Client;
+use ext_postgres::client::Client;
 
 /// Time in which a slot must become free to be dropped.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -11,12 +11,12 @@ use exec::apply::{self, Applier, Copying, RemoteChange, RemoteTable};
 use logical::conninfo::Conninfo;
 use types::func::quote_ident;
 
-use super::client::Client;
 use super::publisher::{literal, literals};
 use super::registry::Key;
 use super::stream::{Message, read};
 use crate::server::{self, Server};
 use crate::session::headless::Headless;
+use ext_postgres::client::Client;
 
 /// Time after which the publisher is told how far changes were applied, if it does not ask.
 const REPORT: Duration = Duration::from_secs(1);
@@ -256,7 +256,7 @@ impl Worker<'_> {
                     }
                     _ => {}
                 },
-                Some((b'E', body)) => return Err(super::client::error_of(&body)),
+                Some((b'E', body)) => return Err(ext_postgres::client::error_of(&body)),
                 Some((b'c', _)) => return Ok(false),
                 Some(_) => {}
             }

@@ -1,4 +1,4 @@
-//! DROP of objects of kinds that the server does not have (servers, …): there is
+//! DROP of objects of kinds that the server does not have: there is
 //! no such object, and that is the answer. What is always there can't be dropped: `0A000`.
 
 use base::{Error, Result, SqlState, err, sqlstate};
@@ -17,9 +17,6 @@ const ALWAYS_THERE: [(T, &[&str]); 1] =
 fn kind(kind: T) -> Option<(&'static str, &'static str)> {
     Some(match kind {
         T::ObjectLanguage => ("DROP LANGUAGE", "language"),
-        T::ObjectFdw => ("DROP FOREIGN DATA WRAPPER", "foreign-data wrapper"),
-        T::ObjectForeignServer => ("DROP SERVER", "server"),
-        T::ObjectForeignTable => ("DROP FOREIGN TABLE", "foreign table"),
         T::ObjectTsconfiguration => ("DROP TEXT SEARCH CONFIGURATION", "text search configuration"),
         T::ObjectTsdictionary => ("DROP TEXT SEARCH DICTIONARY", "text search dictionary"),
         _ => return None,

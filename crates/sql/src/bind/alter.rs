@@ -18,21 +18,41 @@ impl Binder<'_> {
     /// ALTER TABLE (and ALTER INDEX … SET).
     pub(crate) fn alter_table(&mut self, stmt: &pb::AlterTableStmt) -> Result<Utility> {
         let kind: &'static str = object_kind(stmt.objtype).map_or("", |k| k.0);
-        if !matches!(kind, "TABLE" | "INDEX" | "SEQUENCE" | "VIEW" | "MATERIALIZED VIEW") {
+        if !matches!(
+            kind,
+            "TABLE" | "INDEX" | "SEQUENCE" | "VIEW" | "MATERIALIZED VIEW" | "FOREIGN TABLE"
+        ) {
             return Err(base::Error::unsupported(format!(
                 "ALTER {}",
                 super::words::object(stmt.objtype)
             )));
         }
         let table = self.name_of_range(&stmt.relation)?;
+        let found = self.find_relation(table.schema.as_deref(), &table.name);
+        let foreign = matches!(&found, Some(catalog::snapshot::Relation::Table(t))
+            if t.kind == TableKind::Foreign);
         let mut steps = Vec::with_capacity(stmt.cmds.len());
         for (number, node) in stmt.cmds.iter().enumerate() {
             let Some(NodeEnum::AlterTableCmd(cmd)) = &node.node else { continue };
             self.check_new_check(&table, cmd, &stmt.cmds).map_err(base::Error::without_position)?;
+            if foreign {
+                self.check_foreign_command(cmd)?;
+            }
             let before = &stmt.cmds[..number];
             self.alter_step(&table, cmd, before, &mut steps)?;
         }
         Ok(Utility::AlterTable { kind, table, if_exists: stmt.missing_ok, steps })
+    }
+
+    /// `0A000` for constraints that a foreign table can't have.
+    fn check_foreign_command(&self, cmd: &pb::AlterTableCmd) -> Result<()> {
+        match (&cmd.def, inner(&cmd.def)) {
+            (_, Some(NodeEnum::ColumnDef(def))) => {
+                def.constraints.iter().try_for_each(|c| self.check_foreign(c))
+            }
+            (Some(node), _) => self.check_foreign(node),
+            _ => Ok(()),
+        }
     }
 
     /// A CHECK expression is bound before anything copies it, over the table's columns and those that
@@ -272,6 +292,15 @@ impl Binder<'_> {
                 AlterTable::Of(Some(self.type_of_table(name)?))
             }
             T::AtDropOf => AlterTable::Of(None),
+            T::AtGenericOptions => {
+                let Some(NodeEnum::List(list)) = inner(&cmd.def) else { return Ok(()) };
+                AlterTable::ForeignOptions(super::foreign::options(&list.items))
+            }
+            T::AtAlterColumnGenericOptions => {
+                let Some(NodeEnum::List(list)) = inner(&cmd.def) else { return Ok(()) };
+                let options = super::foreign::options(&list.items);
+                AlterTable::ColumnForeignOptions { column, options }
+            }
             T::AtEnableTrig => enable('O', TriggerSelection::Named(column)),
             T::AtEnableAlwaysTrig => enable('A', TriggerSelection::Named(column)),
             T::AtEnableReplicaTrig => enable('R', TriggerSelection::Named(column)),

@@ -30,6 +30,29 @@ pub(crate) enum BoundCopy {
     Change { change: Box<crate::logical::Change>, output: Vec<OutputColumn>, options: CopyOptions },
 }
 
+/// COPY FROM's options as those of a foreign table give them.
+///
+/// # Errors
+/// COPY's.
+pub fn options_of(
+    list: &[(String, String)],
+    cx: &crate::PrepareContext<'_>,
+) -> Result<CopyOptions> {
+    let def = |(name, value): &(String, String)| pb::Node {
+        node: Some(NodeEnum::DefElem(Box::new(pb::DefElem {
+            defname: name.clone(),
+            arg: Some(Box::new(pb::Node {
+                node: Some(NodeEnum::String(pb::String { sval: value.clone() })),
+            })),
+            location: -1,
+            ..pb::DefElem::default()
+        }))),
+    };
+    let options = list.iter().map(def).collect();
+    let stmt = pb::CopyStmt { is_from: true, options, ..pb::CopyStmt::default() };
+    Binder::new(cx, "", &[]).copy_options(&stmt).map_err(Error::without_position)
+}
+
 impl Binder<'_> {
     /// COPY.
     pub(crate) fn copy(&mut self, stmt: &pb::CopyStmt) -> Result<BoundCopy> {

@@ -158,6 +158,7 @@ impl Binder<'_> {
         }
         Ok(Utility::CreateTable {
             of_type: of_type.map_or(0, |ty| ty.0),
+            foreign: None,
             partition,
             name,
             columns,
@@ -422,6 +423,7 @@ impl Binder<'_> {
         }
         let mut column = ColumnDef::new(&def.colname, ty, typmod);
         column.not_null = def.is_not_null || serial.is_some();
+        column.foreign_options = super::foreign::options(&def.fdwoptions);
         if let Some(clause) = &def.coll_clause {
             column.collation = self.column_collation(clause, ty)?;
         }
@@ -988,6 +990,7 @@ pub(crate) fn object_kind(kind: i32) -> Option<(&'static str, bool)> {
     Some(match T::try_from(kind).ok()? {
         T::ObjectTable => ("TABLE", true),
         T::ObjectIndex => ("INDEX", true),
+        T::ObjectForeignTable => ("FOREIGN TABLE", true),
         T::ObjectView => ("VIEW", true),
         T::ObjectMatview => ("MATERIALIZED VIEW", true),
         T::ObjectSequence => ("SEQUENCE", true),

@@ -116,7 +116,7 @@ impl Binder<'_> {
 
     /// Notes the lock that a use of a table needs.
     pub(crate) fn lock_unless_system(&mut self, table: &Table, mode: LockMode) {
-        if matches!(table.kind, TableKind::Table | TableKind::Materialized) {
+        if matches!(table.kind, TableKind::Table | TableKind::Materialized | TableKind::Foreign) {
             self.lock(table.oid, mode);
         }
     }
@@ -201,7 +201,7 @@ impl Binder<'_> {
             self.note_column_collation(col, column.collation);
             self.note_type_collation(base::Oid(column.ty));
         }
-        if matches!(table.kind, TableKind::Table | TableKind::Materialized) {
+        if matches!(table.kind, TableKind::Table | TableKind::Materialized | TableKind::Foreign) {
             for (_, name, ty) in SYSTEM_COLUMNS {
                 self.new_var(name, ty, -1)?;
             }

@@ -261,7 +261,12 @@ impl Binder<'_> {
         if table.bound.is_some() && !is_partition {
             base::bail!(WRONG_OBJECT_TYPE, "cannot inherit from partition \"{}\"", table.name);
         }
-        if table.kind != TableKind::Table {
+        let kinds = if is_partition {
+            &[TableKind::Table][..]
+        } else {
+            &[TableKind::Table, TableKind::Foreign]
+        };
+        if !kinds.contains(&table.kind) {
             base::bail!(
                 WRONG_OBJECT_TYPE,
                 "inherited relation \"{}\" is not a table or foreign table",
@@ -306,6 +311,7 @@ impl Binder<'_> {
     ) -> crate::utility::Utility {
         crate::utility::Utility::CreateTable {
             of_type: 0,
+            foreign: None,
             partition: crate::partition::PartitionClause::default(),
             name,
             columns: Vec::new(),

@@ -39,6 +39,7 @@ mod event_trigger;
 mod exclusion;
 pub(crate) mod expr;
 mod extension;
+mod foreign;
 pub(crate) mod from;
 pub(crate) mod function;
 pub(crate) mod generated;

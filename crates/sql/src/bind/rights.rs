@@ -108,6 +108,7 @@ pub(crate) fn kind_word(table: &Table) -> &'static str {
     match table.kind {
         TableKind::View => "view",
         TableKind::Materialized => "materialized view",
+        TableKind::Foreign => "foreign table",
         TableKind::System if system.is_some_and(|s| s.is_view) => "view",
         _ => "table",
     }

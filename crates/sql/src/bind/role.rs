@@ -311,6 +311,8 @@ impl Binder<'_> {
             Ok(T::ObjectSchema) => GrantObjects::Schemas(strings()),
             Ok(T::ObjectLanguage) => GrantObjects::Languages(strings()),
             Ok(T::ObjectTablespace) => GrantObjects::Tablespaces(strings()),
+            Ok(T::ObjectFdw) => GrantObjects::Wrappers(strings()),
+            Ok(T::ObjectForeignServer) => GrantObjects::Servers(strings()),
             Ok(T::ObjectType | T::ObjectDomain) => {
                 let name = |node: &pb::Node| match &node.node {
                     Some(NodeEnum::List(list)) => Some(self.name_of_list(&list.items)),

@@ -334,7 +334,8 @@ impl<'a> Binder<'a> {
     ) -> Result<Vec<NsItem>> {
         let table = &target.table;
         let mut old = row_item("old", table, self.table_columns(target));
-        old.table = (table.kind == TableKind::Table).then(|| target.clone());
+        old.table =
+            matches!(table.kind, TableKind::Table | TableKind::Foreign).then(|| target.clone());
         let mut out = vec![old];
         if let Some(set) = set {
             let column = |(n, c): (u16, &catalog::Column)| {
@@ -534,7 +535,7 @@ impl<'a> Binder<'a> {
         for name in ["old", "new"] {
             let rel = self.unasked_rel(table.clone(), name)?;
             let mut item = row_item(name, table, self.table_columns(&rel));
-            item.table = (table.kind == TableKind::Table).then_some(rel);
+            item.table = matches!(table.kind, TableKind::Table | TableKind::Foreign).then_some(rel);
             out.push(item);
         }
         Ok(out)

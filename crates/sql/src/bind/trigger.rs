@@ -82,7 +82,7 @@ impl Binder<'_> {
         let Some(Relation::Table(table)) = self.find_relation(schema, &range.relname) else {
             return Ok(());
         };
-        if table.kind != TableKind::Table {
+        if !matches!(table.kind, TableKind::Table | TableKind::Foreign) {
             return Ok(());
         }
         let old = self.unasked_rel(table.clone(), "old")?;

@@ -356,6 +356,9 @@ impl Binder<'_> {
         if let Some(utility) = self.event_trigger_statement(node)? {
             return Ok(Some(utility));
         }
+        if let Some(utility) = self.foreign_statement(node)? {
+            return Ok(Some(utility));
+        }
         if let Some(utility) = self.publication_statement(node)? {
             return Ok(Some(utility));
         }

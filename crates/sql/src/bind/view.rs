@@ -296,7 +296,7 @@ impl Binder<'_> {
             _ => return Ok(no_single.to_owned()),
         };
         let fits = match base.kind {
-            catalog::TableKind::Table => true,
+            catalog::TableKind::Table | catalog::TableKind::Foreign => true,
             // Whether its rows can be changed is seen when they are.
             catalog::TableKind::View => true,
             _ => false,
@@ -341,7 +341,7 @@ impl Binder<'_> {
         use catalog::trigger_type as t;
         const ALL: i32 = 4 | 8 | 16;
         let query = match (table.kind, &table.query) {
-            (catalog::TableKind::Table, _) => return Ok(ALL),
+            (catalog::TableKind::Table | catalog::TableKind::Foreign, _) => return Ok(ALL),
             (catalog::TableKind::View, Some(query)) => query,
             _ => return Ok(0),
         };
@@ -376,7 +376,7 @@ impl Binder<'_> {
             }
         }
         let mut own = if below.is_empty() && columns.is_some() { 16 } else { ALL };
-        if base.kind != catalog::TableKind::Table {
+        if !matches!(base.kind, catalog::TableKind::Table | catalog::TableKind::Foreign) {
             own &= self.changes_of(&base, triggers, columns.map(|_| below.as_slice()))?;
         }
         Ok(events | own)

@@ -87,6 +87,8 @@ impl Plan {
             | Node::BitmapIndexScan { .. }
             | Node::SystemScan { .. }
             | Node::SampleScan { .. }
+            | Node::ForeignScan(_)
+            | Node::ForeignQuery(_)
             | Node::FunctionScan { .. }
             | Node::Cte { .. }
             | Node::Rewritten(_)
@@ -143,6 +145,8 @@ impl Plan {
             | Node::IndexOnlyScan { scan, .. }
             | Node::BitmapHeapScan { scan, .. }
             | Node::SampleScan { scan, .. } => scan.types(),
+            Node::ForeignScan(foreign) => foreign.scan.types(),
+            Node::ForeignQuery(query) => query.types.clone(),
             Node::BitmapIndexScan { .. } | Node::BitmapAnd(_) | Node::BitmapOr(_) => vec![],
             Node::PartitionScan(parts) => parts.scan.output_types(subplans),
             Node::PartitionWise { input, .. } => input.output_types(subplans),
@@ -234,6 +238,7 @@ impl Node {
             Node::Aggregate { sets: Some(_), .. } => "MixedAggregate",
             Node::Window { .. } => "WindowAgg",
             Node::SampleScan { .. } => "Sample Scan",
+            Node::ForeignScan(_) | Node::ForeignQuery(_) => "Foreign Scan",
             Node::RecursiveUnion { .. } => "Recursive Union",
             Node::WorkTable { .. } => "WorkTable Scan",
             Node::Aggregate { sorted: true, .. } => "GroupAggregate",

@@ -262,6 +262,8 @@ impl Planner<'_> {
             }));
             out.push(own);
         }
+        // Rows of foreign tables have no locks here.
+        out.retain(|target| target.table.foreign.is_none());
         let estimate = plan.estimate;
         let node = Node::LockRows { input: Box::new(plan), targets: out };
         Ok(PhysicalPlan { plan: Plan { node, estimate }, cols: wanted, order })

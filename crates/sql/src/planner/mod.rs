@@ -30,6 +30,7 @@ pub(crate) mod children;
 pub(crate) mod cols;
 pub(crate) mod cost;
 pub(crate) mod extended;
+pub(crate) mod foreign;
 mod graph;
 pub(crate) mod group;
 mod groups;

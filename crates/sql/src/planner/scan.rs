@@ -7,13 +7,15 @@
 
 use base::Result;
 use base::settings::{live_int, setting};
-use catalog::Index;
+use catalog::{Index, TableKind};
 
 use std::sync::Arc;
 
 use crate::expr::Expr;
 use crate::logical::{Col, TableRel};
-use crate::plan::{Estimate, IndexBounds, KeyStep, Node, Plan, Scan, ScanColumn, ScanKey};
+use crate::plan::{
+    Estimate, ForeignScan, IndexBounds, KeyStep, Node, Plan, Scan, ScanColumn, ScanKey,
+};
 
 use super::bitmap::BitmapPath;
 use super::cols::Cols;
@@ -150,6 +152,9 @@ impl Planner<'_> {
             // Rows are only counted, in pages of which everybody sees all without a look at them.
             let spared = source.pages * costs.seq_page * 0.5 + source.rows * costs.tuple;
             best.estimate.total -= self.visible_share(&source) * spared;
+        }
+        if self.cx.catalog.has_foreign_parts(&table.table) {
+            return best;
         }
         let mut best_cost = self.effective(&best, required);
         let mut bits = Vec::new();
@@ -510,10 +515,20 @@ impl Planner<'_> {
             ScanMethod::Bitmap(bitmap) => &bitmap.proved,
         };
         let prune = self.prune_of(table, &conditions);
+        let code = match table.table.kind {
+            TableKind::Foreign => Some(crate::foreign::code_of(self.cx.catalog, &table.table)?),
+            _ => None,
+        };
+        let ships = code.as_deref().and_then(crate::foreign::ships);
+        // What the server calls by these names is something else there.
+        let is_system = |c: Col| matches!(table.column(c), Some(column) if !matches!(column, ScanColumn::Attr(_)));
+        let leaves =
+            |e: &Expr| ships.is_some_and(|ships| ships(e)) && !Cols::of(e).iter().any(is_system);
+        let remote: Vec<Expr> = conditions.iter().filter(|e| leaves(e)).cloned().collect();
         let rest: Vec<Expr> = conditions
             .iter()
             .enumerate()
-            .filter(|(i, _)| !proved.contains(i))
+            .filter(|(i, e)| !proved.contains(i) && !leaves(e))
             .map(|(_, e)| e.clone())
             .collect();
         let mut wanted = need.clone();
@@ -542,7 +557,15 @@ impl Planner<'_> {
         let mut estimate = path.estimate;
         estimate.width = self.width(&cols);
         let node = match path.method {
-            ScanMethod::Sequential => Node::SeqScan(scan),
+            ScanMethod::Sequential => match code {
+                Some(code) => {
+                    let count = table.table.columns.len() as Col;
+                    let all: Vec<Col> = (table.base..table.base + count).collect();
+                    let remote = self.resolve_all(remote, &all)?;
+                    Node::ForeignScan(Box::new(ForeignScan { scan, remote, code }))
+                }
+                None => Node::SeqScan(scan),
+            },
             ScanMethod::Index { index, found, backward, only } => {
                 let distances = found.bounds.distances.clone();
                 let mut bounds = self.resolve_bounds(found.bounds)?;

@@ -19,6 +19,7 @@ mod degrees;
 mod encode;
 mod enums;
 mod float;
+pub mod foreign;
 mod format;
 pub(crate) mod hash;
 mod int;

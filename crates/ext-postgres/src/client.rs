@@ -1,13 +1,15 @@
-//! A client of another server, for subscriptions: the protocol's simple queries, COPY OUT and streams.
+//! A client of another server, for subscriptions and foreign tables: the protocol's simple queries, COPY OUT and
+//! streams.
 //!
-//! It reads and writes with the system's own waiting: its thread is one of its own, never a worker's.
+//! It waits in [`sched::blocking`]: a session that waits for an answer leaves its worker to others, and looks for
+//! interrupts ten times a second.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use base::{Error, Result, err};
+use base::{Error, Result, WaitEvent, err};
 use logical::conninfo::Conninfo;
 
 /// Time in which a server must take a connection.
@@ -16,6 +18,9 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 const ANSWER_TIME: Duration = Duration::from_secs(600);
 /// Time after which a reader looks for interrupts.
 const TICK: Duration = Duration::from_millis(100);
+
+/// Bytes that are read at a time.
+const PIECE: usize = 32_768;
 
 enum Stream {
     Tcp(TcpStream),
@@ -50,13 +55,38 @@ pub struct Client {
     stream: Stream,
     input: Vec<u8>,
     start: usize,
+    /// The server asked for the password.
+    asked: bool,
+    /// Where the server is, and the numbers by which it knows the session: for cancel requests.
+    place: (String, u16),
+    key: [u8; 8],
+    /// Parameters that the server told.
+    told: Vec<(String, String)>,
+}
+
+/// What a statement gave.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// The rows of its results.
+    pub rows: Vec<TextRow>,
+    /// The last command tag.
+    pub tag: String,
+    /// The names of the last result's columns.
+    pub columns: Vec<String>,
+}
+
+impl Answer {
+    /// How many rows the last command was about.
+    pub fn affected(&self) -> u64 {
+        self.tag.rsplit(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0)
+    }
 }
 
 /// A row of texts.
 pub type TextRow = Vec<Option<String>>;
 
 fn failed(why: impl std::fmt::Display) -> Error {
-    err!(CONNECTION_FAILURE, "could not connect to the publisher: {why}")
+    err!(SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION, "{why}")
 }
 
 fn lost(why: impl std::fmt::Display) -> Error {
@@ -64,11 +94,25 @@ fn lost(why: impl std::fmt::Display) -> Error {
 }
 
 impl Client {
-    /// Connects and logs in; `replication`: the connection takes commands of replication.
+    /// Connects to a publisher; `replication`: the connection takes commands of replication.
     ///
     /// # Errors
     /// `08006`, and what the server says.
     pub fn connect(info: &Conninfo, application: &str, replication: bool) -> Result<Client> {
+        let opened = Client::open(info, application, replication);
+        opened.map_err(|e| match e.code() {
+            base::sqlstate::SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION => {
+                err!(CONNECTION_FAILURE, "could not connect to the publisher: {}", e.message())
+            }
+            _ => e,
+        })
+    }
+
+    /// Connects and logs in.
+    ///
+    /// # Errors
+    /// `08001` with the words of the server.
+    pub fn open(info: &Conninfo, application: &str, replication: bool) -> Result<Client> {
         let port = info.port().map_err(failed)?;
         let host = info.get("hostaddr").or(info.get("host")).unwrap_or("localhost");
         if info
@@ -77,16 +121,20 @@ impl Client {
         {
             return Err(failed("connections with TLS are not supported"));
         }
-        let stream = if host.starts_with('/') {
-            UnixStream::connect(format!("{host}/.s.PGSQL.{port}")).map(Stream::Unix)
-        } else {
-            tcp(host, port).map(Stream::Tcp)
-        };
+        let stream = sched::blocking(WaitEvent::ClientForeignServer, || reach(host, port));
         let stream = stream.map_err(|e| {
             failed(format!("connection to server at \"{host}\", port {port} failed: {e}"))
         })?;
         stream.set_patience(TICK).map_err(failed)?;
-        let mut client = Client { stream, input: Vec::new(), start: 0 };
+        let mut client = Client {
+            stream,
+            input: Vec::new(),
+            start: 0,
+            asked: false,
+            place: (host.to_owned(), port),
+            key: [0; 8],
+            told: Vec::new(),
+        };
         let user = info.get("user").unwrap_or("postgres");
         let mut body = 196_608_u32.to_be_bytes().to_vec();
         let mut pair = |name: &str, value: &str| {
@@ -117,7 +165,12 @@ impl Client {
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.stream.write_all(bytes)
+        let stream = &mut self.stream;
+        // What fits the system's buffers is taken at once.
+        match bytes.len() < PIECE {
+            true => stream.write_all(bytes),
+            false => sched::blocking(WaitEvent::ClientForeignServer, || stream.write_all(bytes)),
+        }
     }
 
     fn message(&mut self, tag: u8, body: &[u8]) -> Result<()> {
@@ -136,6 +189,7 @@ impl Client {
                 b'R' => {
                     let kind = be32(&body);
                     let rest = body.get(4..).unwrap_or_default();
+                    self.asked |= matches!(kind, 3 | 5 | 10);
                     match kind {
                         0 => {}
                         3 => {
@@ -184,6 +238,13 @@ impl Client {
                     }
                 }
                 b'Z' => return Ok(()),
+                b'K' => self.key.copy_from_slice(body.get(..8).unwrap_or(&[0; 8])),
+                b'S' => {
+                    let mut parts = body.split(|b| *b == 0);
+                    let mut next = || String::from_utf8_lossy(parts.next().unwrap_or_default());
+                    let (name, value) = (next().into_owned(), next().into_owned());
+                    self.told.push((name, value));
+                }
                 b'E' => {
                     let error = error_of(&body);
                     return Err(failed(error.message()));
@@ -191,6 +252,29 @@ impl Client {
                 _ => {}
             }
         }
+    }
+
+    /// Whether the server asked for the password when the client logged in.
+    pub fn asked_for_password(&self) -> bool {
+        self.asked
+    }
+
+    /// A parameter that the server told at its start (`server_version`).
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.told.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Asks the server to cancel what it does for this client.
+    pub fn cancel(&self) {
+        let mut message = 16_u32.to_be_bytes().to_vec();
+        message.extend(80_877_102_u32.to_be_bytes());
+        message.extend(self.key);
+        let (host, port) = &self.place;
+        sched::blocking(WaitEvent::ClientForeignServer, || {
+            if let Ok(mut stream) = reach(host, *port) {
+                let _ = stream.write_all(&message);
+            }
+        });
     }
 
     /// The next message, if it is there within `patience`; None: not yet.
@@ -208,8 +292,10 @@ impl Client {
                 self.input.drain(..self.start);
                 self.start = 0;
             }
-            let mut buffer = [0; 65_536];
-            match self.stream.read(&mut buffer) {
+            let mut buffer = vec![0; PIECE];
+            let stream = &mut self.stream;
+            let read = sched::blocking(WaitEvent::ClientForeignServer, || stream.read(&mut buffer));
+            match read {
                 Ok(0) => return Err(lost("server closed the connection unexpectedly")),
                 Ok(count) => self.input.extend_from_slice(&buffer[..count]),
                 Err(e)
@@ -250,14 +336,27 @@ impl Client {
     /// # Errors
     /// `08006`; what the server answers.
     pub fn query(&mut self, sql: &str) -> Result<Vec<TextRow>> {
+        self.run(sql).map(|answer| answer.rows)
+    }
+
+    /// Runs a string.
+    ///
+    /// # Errors
+    /// As [`Client::query`].
+    pub fn run(&mut self, sql: &str) -> Result<Answer> {
         self.send_query(sql)?;
-        let (mut rows, mut error) = (Vec::new(), None);
+        let (mut answer, mut error) = (Answer::default(), None);
         loop {
             let (tag, body) = self.expect()?;
             match tag {
-                b'D' => rows.push(row_of(&body)),
+                b'T' => answer.columns = names_of(&body),
+                b'D' => answer.rows.push(row_of(&body)),
+                b'C' => {
+                    let text = body.split(|b| *b == 0).next().unwrap_or_default();
+                    answer.tag = String::from_utf8_lossy(text).into_owned();
+                }
                 b'E' => error = error.or(Some(error_of(&body))),
-                b'Z' => return error.map_or(Ok(rows), Err),
+                b'Z' => return error.map_or(Ok(answer), Err),
                 _ => {}
             }
         }
@@ -318,6 +417,24 @@ impl Drop for Client {
     }
 }
 
+fn reach(host: &str, port: u16) -> io::Result<Stream> {
+    match host.starts_with('/') {
+        true => UnixStream::connect(format!("{host}/.s.PGSQL.{port}")).map(Stream::Unix),
+        false => tcp(host, port).map(Stream::Tcp),
+    }
+}
+
+/// The names in a RowDescription.
+fn names_of(body: &[u8]) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut rest = body.get(2..).unwrap_or_default();
+    while let Some(end) = rest.iter().position(|b| *b == 0) {
+        out.push(String::from_utf8_lossy(&rest[..end]).into_owned());
+        rest = rest.get(end + 19..).unwrap_or_default();
+    }
+    out
+}
+
 fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in (host, port).to_socket_addrs()? {
@@ -366,7 +483,7 @@ fn row_of(body: &[u8]) -> TextRow {
 /// An ErrorResponse as an error of ours.
 pub fn error_of(body: &[u8]) -> Error {
     let mut code = base::sqlstate::INTERNAL_ERROR;
-    let (mut message, mut detail) = (String::from("unknown error"), None);
+    let (mut message, mut detail, mut hint) = (String::from("unknown error"), None, None);
     for field in body.split(|b| *b == 0) {
         let Some((kind, text)) = field.split_first() else { continue };
         let text = String::from_utf8_lossy(text).into_owned();
@@ -374,12 +491,11 @@ pub fn error_of(body: &[u8]) -> Error {
             b'C' => code = base::SqlState::parse(&text).unwrap_or(code),
             b'M' => message = text,
             b'D' => detail = Some(text),
+            b'H' => hint = Some(text),
             _ => {}
         }
     }
     let error = Error::new(code, message);
-    match detail {
-        Some(detail) => error.detail(detail),
-        None => error,
-    }
+    let error = detail.into_iter().fold(error, |e, detail| e.detail(detail));
+    hint.into_iter().fold(error, |e, hint| e.hint(hint))
 }
