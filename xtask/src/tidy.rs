@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::{circles, docs, root};
 
 /// The crates from the lowest to the highest; each may use only those before it (the table in ARCHITECTURE.md).
-const LAYERS: [&str; 23] = [
+const LAYERS: [&str; 24] = [
     "base",
     "sched",
     "storage",
@@ -23,6 +23,7 @@ const LAYERS: [&str; 23] = [
     "plpgsql",
     "javascript",
     "wasm",
+    "java",
     "ddl",
     "ext-contrib",
     "ext-vector",
@@ -34,7 +35,7 @@ const LAYERS: [&str; 23] = [
 ];
 
 /// Crates that may use `unsafe`.
-const UNSAFE: [&str; 5] = ["sched", "storage", "server", "threadgres", "javascript"];
+const UNSAFE: [&str; 6] = ["sched", "storage", "server", "threadgres", "javascript", "java"];
 
 /// What begins an unsafe part (put together here, so that this file has none).
 const UNSAFE_WORDS: [&str; 2] = [concat!("unsafe", " {"), concat!("unsafe", " impl")];

@@ -176,6 +176,7 @@ fn users(view: &Snapshot, used: &Used, item: Item) -> Vec<(Item, Tie)> {
             views_using(view, id, None, &mut out);
             functions_using(view, id, &mut out);
             defined_users(view, id, &mut out);
+            language_users(view, id, &mut out);
         }
         Item::Collation(id) => collation_users(view, id, &mut out),
         Item::Trigger(table, id) => {
@@ -194,6 +195,17 @@ fn users(view: &Snapshot, used: &Used, item: Item) -> Vec<(Item, Tie)> {
     // Newer objects go first.
     out.sort_by_key(|(i, _)| std::cmp::Reverse(i.oid()));
     out
+}
+
+/// Functions in the language that an extension brings.
+fn language_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
+    if view.extension_named("java").is_some_and(|e| e.oid == id) {
+        let uses = |f: &&std::sync::Arc<catalog::Function>| {
+            f.language == "java" && view.extension_of(f.oid).is_none()
+        };
+        let functions = view.functions().filter(uses);
+        out.extend(functions.map(|f| (Item::Function(f.oid), Tie::Normal)));
+    }
 }
 
 /// Operators, casts and kin, and aggregates, that use an object.

@@ -133,6 +133,7 @@ fn languages() -> exec::language::Languages {
     languages.register(Arc::new(plpgsql::PlPgSql));
     languages.register(Arc::new(javascript::JavaScript));
     languages.register(Arc::new(wasm::Wasm));
+    languages.register(Arc::new(java::Java));
     languages.register(Arc::new(exec::native::C));
     languages
 }

@@ -108,13 +108,14 @@ pub(super) const ACCESS_METHODS: [(Id, &str, Id, char); 7] = [
 ];
 
 /// Oid, name, trusted, functions: call handler, handler of DO, validator.
-pub(super) const LANGUAGES: [(Id, &str, bool, [Id; 3]); 6] = [
+pub(super) const LANGUAGES: [(Id, &str, bool, [Id; 3]); 7] = [
     (12, "internal", false, [0, 0, 2246]),
     (13, "c", false, [0, 0, 2247]),
     (14, "sql", true, [0, 0, 2248]),
     (PLPGSQL, "plpgsql", true, [13560, 13561, 13562]),
     (JAVASCRIPT, "javascript", true, [0, 0, 0]),
     (WASM, "wasm", true, [0, 0, 0]),
+    (JAVA, "java", false, [0, 0, 0]),
 ];
 
 /// The language PL/pgSQL.
@@ -125,6 +126,9 @@ pub(crate) const JAVASCRIPT: Id = 15990;
 
 /// The language WebAssembly, which PostgreSQL has not.
 pub(crate) const WASM: Id = 15991;
+
+/// The language Java, which databases with the extension of that name have.
+pub(crate) const JAVA: Id = 15992;
 
 /// The extension of this name, which every database has.
 pub(super) const PLPGSQL_EXTENSION: Id = 13559;

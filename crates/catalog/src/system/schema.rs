@@ -15,7 +15,7 @@ use crate::system::class;
 use crate::system::classes::kind_of;
 use crate::system::cx::SystemCx;
 use crate::system::named::{
-    ACCESS_METHODS, JAVASCRIPT, LANGUAGES, PLPGSQL, PLPGSQL_EXTENSION, TABLESPACES, WASM,
+    ACCESS_METHODS, JAVA, JAVASCRIPT, LANGUAGES, PLPGSQL, PLPGSQL_EXTENSION, TABLESPACES, WASM,
 };
 
 type Rows = Result<Vec<Vec<Datum>>>;
@@ -105,20 +105,21 @@ pub(super) fn pg_am(_cx: &SystemCx<'_>) -> Rows {
     Ok(ACCESS_METHODS.iter().map(one).collect())
 }
 
-pub(super) fn pg_language(_cx: &SystemCx<'_>) -> Rows {
+pub(super) fn pg_language(cx: &SystemCx<'_>) -> Rows {
     let one = |(id, name, trusted, [handler, inline, validator]): &(u32, &str, bool, [u32; 3])| {
         row(PG_CATALOG, "pg_language")
             .set("oid", oid(*id))
             .set("lanname", *name)
             .set("lanowner", oid(SUPERUSER))
-            .set("lanispl", matches!(*id, PLPGSQL | JAVASCRIPT | WASM))
+            .set("lanispl", matches!(*id, PLPGSQL | JAVASCRIPT | WASM | JAVA))
             .set("lanpltrusted", *trusted)
             .set("lanplcallfoid", oid(*handler))
             .set("laninline", oid(*inline))
             .set("lanvalidator", oid(*validator))
             .done()
     };
-    Ok(LANGUAGES.iter().map(one).collect())
+    let has_java = cx.catalog.extension_named("java").is_some();
+    Ok(LANGUAGES.iter().filter(|l| l.0 != JAVA || has_java).map(one).collect())
 }
 
 /// The class of what a comment is about.

@@ -18,7 +18,7 @@ use super::scope::Place;
 use super::{Binder, Scope, ast, inner};
 
 /// Languages with crates of their own.
-const PROCEDURAL_LANGUAGES: [&str; 3] = ["plpgsql", "javascript", "wasm"];
+const PROCEDURAL_LANGUAGES: [&str; 4] = ["plpgsql", "javascript", "wasm", "java"];
 
 /// `42P13`.
 fn bad(message: impl std::fmt::Display) -> base::Error {
@@ -523,12 +523,13 @@ impl Binder<'_> {
             (None, Some(_)) => "sql".to_owned(),
             (None, None) => return Err(bad("no language specified")),
         };
-        if matches!(language.as_str(), "internal" | "c") {
+        self.check_java(&language)?;
+        if matches!(language.as_str(), "internal" | "c" | "java") {
             let superuser = self.cx.catalog.role(self.cx.role).is_some_and(|r| r.superuser);
             if !superuser {
                 base::bail!(INSUFFICIENT_PRIVILEGE, "permission denied for language {language}");
             }
-            if function.cost == 100.0 {
+            if function.cost == 100.0 && language != "java" {
                 function.cost = 1.0;
             }
             if let Some((file, _)) = body.as_mut().filter(|_| language == "c") {
@@ -556,6 +557,15 @@ impl Binder<'_> {
         }
         function.language = language;
         Ok(body)
+    }
+
+    /// The language that comes with an extension.
+    fn check_java(&self, language: &str) -> Result<()> {
+        if language != "java" || self.cx.catalog.extension_named(language).is_some() {
+            return Ok(());
+        }
+        Err(err!(UNDEFINED_OBJECT, "language \"{language}\" does not exist")
+            .hint("Use CREATE EXTENSION to load the language into the database."))
     }
 
     /// A module that is a file of the server is a superuser's to name.
@@ -791,6 +801,7 @@ impl Binder<'_> {
             return Err(err!(SYNTAX_ERROR, "no inline code specified"));
         };
         let language = language.unwrap_or_else(|| "plpgsql".to_owned());
+        self.check_java(&language)?;
         let known = PROCEDURAL_LANGUAGES.contains(&language.as_str());
         if !known && !matches!(language.as_str(), "sql" | "c" | "internal") {
             base::bail!(UNDEFINED_OBJECT, "language \"{language}\" does not exist");

@@ -1,0 +1,11 @@
+SET client_min_messages = error;
+DROP EXTENSION IF EXISTS java CASCADE;
+DROP SCHEMA IF EXISTS sqlj CASCADE;
+CREATE EXTENSION java;
+SELECT sqlj.install_jar(:'jar', 'work', false);
+SELECT sqlj.set_classpath('public', 'work');
+CREATE OR REPLACE FUNCTION java_fib(n int) RETURNS int LANGUAGE java IMMUTABLE STRICT AS 'Work.fib';
+CREATE OR REPLACE FUNCTION java_same(n int) RETURNS int LANGUAGE java IMMUTABLE STRICT AS 'Work.same';
+CREATE OR REPLACE FUNCTION java_mix(n int) RETURNS int LANGUAGE java IMMUTABLE STRICT AS 'Work.mix';
+CREATE OR REPLACE FUNCTION java_words(t text) RETURNS int LANGUAGE java IMMUTABLE STRICT AS 'Work.words';
+CREATE OR REPLACE FUNCTION java_ask(times int) RETURNS bigint LANGUAGE java AS 'Work.ask';

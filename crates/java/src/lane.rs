@@ -1,0 +1,467 @@
+//! The pool's threads, and the exchange of messages with each.
+//!
+//! ```text
+//!   a session (parked meanwhile)                    a lane: a thread of the JVM
+//!   begin(job) ───────────── Call ────────────────► Bridge.call
+//!   next() ◄──────────────── Asked(question) ────── Bridge.request   waits
+//!   answer(bytes) ────────── Answer ──────────────► goes on
+//!      or begin(job) ─────── Call ────────────────► runs it on top of what waits
+//!   next() ◄──────────────── Done(result) ───────── ends
+//! ```
+//!
+//! * One side speaks at a time. The lock is held for a look: nobody waits while holding it.
+//! * A message belongs to the side that made it and goes back there to be freed, so that the session's account of
+//!   memory is right.
+//! * There are as many lanes as `java_max_threads` says. A lane that does not end its call in time after an interrupt
+//!   is abandoned: it counts no more, what it asks is not answered, and its thread ends with the call. As many as the
+//!   limit may be so; beyond that no call begins.
+//! * A call from inside a call runs on its lane: sessions that hold a lane need no second one.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use base::settings::{live_int, setting};
+use base::{Error, Result, WaitEvent, err};
+use sched::{TaskRef, Wake};
+
+use crate::jvm::{Asks, Jvm, OnThread, has_ended};
+
+/// A message that is larger is freed at once, not with the next one.
+const LARGE_BYTES: usize = 64 << 10;
+
+/// A lane without a call for so long ends.
+const IDLE: Duration = Duration::from_secs(60);
+
+enum ToJava {
+    Call(Vec<u8>),
+    Answer(Vec<u8>),
+}
+
+enum FromJava {
+    Asked(Vec<u8>),
+    Done(Option<Vec<u8>>),
+}
+
+#[derive(Default)]
+struct Exchange {
+    to: Option<ToJava>,
+    from: Option<FromJava>,
+    waiter: Option<TaskRef>,
+    serial: i64,
+    abandoned: bool,
+    ended: bool,
+    /// Messages that the other side has read: the session's, and the lane's.
+    read_by_lane: Vec<Vec<u8>>,
+    read_by_session: Vec<Vec<u8>>,
+}
+
+/// A thread of the JVM that runs calls.
+pub struct Lane {
+    /// No other has it.
+    pub number: i64,
+    exchange: Mutex<Exchange>,
+    turn: Condvar,
+}
+
+/// A message of a lane's, which gets it back.
+pub struct Message {
+    bytes: Vec<u8>,
+    lane: Arc<Lane>,
+}
+
+impl std::ops::Deref for Message {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Message {
+    fn drop(&mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        let is_large = bytes.len() > LARGE_BYTES;
+        self.lane.lock().read_by_session.push(bytes);
+        if is_large {
+            self.lane.turn.notify_one();
+        }
+    }
+}
+
+/// News of a lane.
+pub enum Next {
+    /// None yet.
+    Nothing,
+    /// Java asks.
+    Asked(Message),
+    /// The call has ended; None: Java has no memory.
+    Done(Option<Message>),
+    /// The JVM has ended.
+    Ended,
+}
+
+impl Lane {
+    fn lock(&self) -> MutexGuard<'_, Exchange> {
+        self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands over a job, for the running task. `serial`: the number of the outermost call.
+    pub fn begin(&self, job: Vec<u8>, serial: i64) {
+        let mut exchange = self.lock();
+        exchange.waiter = Some(sched::current());
+        exchange.serial = serial;
+        exchange.to = Some(ToJava::Call(job));
+        drop(exchange);
+        self.turn.notify_one();
+    }
+
+    /// Answers what Java asked.
+    pub fn answer(&self, bytes: Vec<u8>) {
+        self.lock().to = Some(ToJava::Answer(bytes));
+        self.turn.notify_one();
+    }
+
+    /// The news.
+    pub fn next(self: &Arc<Self>) -> Next {
+        let mut exchange = self.lock();
+        let read = std::mem::take(&mut exchange.read_by_lane);
+        let from = exchange.from.take();
+        let ended = exchange.ended;
+        drop(exchange);
+        drop(read);
+        let message = |bytes| Message { bytes, lane: self.clone() };
+        match from {
+            Some(FromJava::Asked(bytes)) => Next::Asked(message(bytes)),
+            Some(FromJava::Done(bytes)) => Next::Done(bytes.map(message)),
+            None if ended => Next::Ended,
+            None => Next::Nothing,
+        }
+    }
+
+    /// Nobody waits for the call any more.
+    pub fn abandon(&self) {
+        let mut exchange = self.lock();
+        exchange.abandoned = true;
+        exchange.waiter = None;
+        drop(exchange);
+        self.turn.notify_one();
+    }
+
+    /// See [`Lane::abandon`].
+    pub fn is_abandoned(&self) -> bool {
+        self.lock().abandoned
+    }
+
+    /// Tells the session; false when it is gone.
+    fn post(&self, news: FromJava) -> bool {
+        let mut exchange = self.lock();
+        let read = std::mem::take(&mut exchange.read_by_session);
+        let waiter = exchange.waiter.clone();
+        let abandoned = exchange.abandoned;
+        if !abandoned {
+            exchange.from = Some(news);
+        }
+        drop(exchange);
+        drop(read);
+        if let (Some(waiter), false) = (waiter, abandoned) {
+            waiter.unpark();
+        }
+        !abandoned
+    }
+
+    /// The next word of the session's; None when it is gone, or after [`IDLE`] without any where `may_end`.
+    fn hear(&self, may_end: bool) -> Option<(ToJava, i64)> {
+        let mut exchange = self.lock();
+        loop {
+            exchange.read_by_session.clear();
+            if exchange.abandoned {
+                return None;
+            }
+            if let Some(word) = exchange.to.take() {
+                return Some((word, exchange.serial));
+            }
+            if !may_end {
+                exchange = self.turn.wait(exchange).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let waited = self.turn.wait_timeout(exchange, IDLE);
+            let (back, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            exchange = back;
+            if timeout.timed_out() && exchange.to.is_none() {
+                return None;
+            }
+        }
+    }
+
+    fn give_back(&self, bytes: Vec<u8>) {
+        self.lock().read_by_lane.push(bytes);
+    }
+
+    fn run(&self, job: Vec<u8>, serial: i64, thread: OnThread) -> bool {
+        let done = thread.call(self.number, serial, &job);
+        self.give_back(job);
+        self.post(FromJava::Done(done))
+    }
+}
+
+/// The answerer on a lane: the session.
+struct Asker(Arc<Lane>);
+
+impl Asks for Asker {
+    fn ask(&self, question: Vec<u8>, thread: OnThread, answered: &mut dyn FnMut(&[u8])) {
+        if !self.0.post(FromJava::Asked(question)) {
+            return;
+        }
+        while let Some((word, serial)) = self.0.hear(false) {
+            match word {
+                ToJava::Call(job) => {
+                    if !self.0.run(job, serial, thread) {
+                        return;
+                    }
+                }
+                ToJava::Answer(bytes) => {
+                    answered(&bytes);
+                    self.0.give_back(bytes);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// An order to the thread that acts on others.
+enum Order {
+    Interrupt { lane: i64, serial: i64 },
+    Forget(i32),
+}
+
+#[derive(Default)]
+struct Lanes {
+    idle: Vec<Arc<Lane>>,
+    all: Vec<Weak<Lane>>,
+    /// Lanes that are not abandoned.
+    count: usize,
+    abandoned: usize,
+    waiting: VecDeque<TaskRef>,
+    numbers: i64,
+}
+
+/// All lanes.
+pub struct Pool {
+    jvm: &'static Jvm,
+    lanes: Mutex<Lanes>,
+    orders: Mutex<Sender<Order>>,
+}
+
+fn limit() -> usize {
+    usize::try_from(live_int(setting::JAVA_MAX_THREADS)).unwrap_or(1).max(1)
+}
+
+impl Pool {
+    /// Without lanes yet, but with the thread that interrupts them.
+    ///
+    /// # Errors
+    /// When the system has no thread.
+    pub fn new(jvm: &'static Jvm) -> Result<Pool> {
+        let (orders, listened) = channel();
+        let keeper = std::thread::Builder::new().name("java keeper".to_owned());
+        let keeper = keeper.spawn(move || keep(jvm, &listened));
+        keeper.map_err(|error| Error::io("could not start a thread for Java", &error))?;
+        Ok(Pool { jvm, lanes: Mutex::default(), orders: Mutex::new(orders) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Lanes> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn order(&self, order: Order) {
+        // The keeper ends with the process.
+        let _ = self.orders.lock().unwrap_or_else(PoisonError::into_inner).send(order);
+    }
+
+    /// Interrupts a lane's thread, if it is still at this call.
+    pub fn interrupt(&self, lane: &Lane, serial: i64) {
+        self.order(Order::Interrupt { lane: lane.number, serial });
+    }
+
+    /// Drops a routine or loader of Java's.
+    pub fn forget(&self, number: i32) {
+        self.order(Order::Forget(number));
+    }
+
+    /// A lane for the running task, and the number of its call.
+    ///
+    /// # Errors
+    /// Interrupts; `53400` when too many lanes are abandoned; `58000` when the JVM has ended.
+    pub fn take(&'static self) -> Result<(Arc<Lane>, i64)> {
+        let task = sched::current();
+        loop {
+            if has_ended() {
+                return Err(ended());
+            }
+            let mut lanes = self.lock();
+            lanes.numbers += 1;
+            let serial = lanes.numbers;
+            if let Some(lane) = lanes.idle.pop() {
+                return Ok((lane, serial));
+            }
+            if lanes.abandoned >= limit() {
+                return Err(err!(
+                    CONFIGURATION_LIMIT_EXCEEDED,
+                    "too many calls of Java do not end"
+                )
+                .detail(format!(
+                    "{} threads go on although their statements were canceled.",
+                    lanes.abandoned
+                ))
+                .hint("Raise java_max_threads, or restart the server."));
+            }
+            if lanes.count < limit() {
+                lanes.count += 1;
+                drop(lanes);
+                return self.start(serial).map(|lane| (lane, serial)).inspect_err(|_| {
+                    self.lock().count -= 1;
+                });
+            }
+            lanes.waiting.push_back(task.clone());
+            drop(lanes);
+            let wake = sched::park(WaitEvent::IPCJavaThread, None);
+            self.lock().waiting.retain(|waiter| !Arc::ptr_eq(waiter, &task));
+            if wake == Wake::Interrupted
+                && let Err(error) = sched::check_interrupts_now()
+            {
+                // Whoever woke this task meant it to take a lane.
+                self.wake_one(&mut self.lock());
+                return Err(error);
+            }
+        }
+    }
+
+    fn start(&'static self, number: i64) -> Result<Arc<Lane>> {
+        let lane = Arc::new(Lane { number, exchange: Mutex::default(), turn: Condvar::new() });
+        let mut lanes = self.lock();
+        lanes.all.retain(|lane| lane.strong_count() > 0);
+        lanes.all.push(Arc::downgrade(&lane));
+        drop(lanes);
+        let stack = usize::try_from(live_int(setting::JAVA_STACK_SIZE)).unwrap_or(1024) << 10;
+        let own = lane.clone();
+        let thread = std::thread::Builder::new().name(format!("java {number}")).stack_size(stack);
+        let thread = thread.spawn(move || self.serve(&own));
+        thread.map_err(|error| Error::io("could not start a thread for Java", &error))?;
+        Ok(lane)
+    }
+
+    /// A lane's thread.
+    fn serve(&'static self, lane: &Arc<Lane>) {
+        let name = format!("threadgres {}", lane.number);
+        match self.jvm.attach(&name, Some(Box::new(Asker(lane.clone())))) {
+            Ok(attached) => {
+                loop {
+                    match lane.hear(true) {
+                        Some((ToJava::Call(job), serial)) => {
+                            if !lane.run(job, serial, attached.0) {
+                                break;
+                            }
+                        }
+                        Some((ToJava::Answer(bytes), _)) => lane.give_back(bytes),
+                        None if self.retires(lane) => break,
+                        None => {}
+                    }
+                }
+                attached.0.ended(lane.number);
+            }
+            Err(_) => {
+                lane.lock().ended = true;
+                let waiter = lane.lock().waiter.clone();
+                if let Some(waiter) = waiter {
+                    waiter.unpark();
+                }
+                while let Some((ToJava::Call(bytes) | ToJava::Answer(bytes), _)) = lane.hear(false)
+                {
+                    lane.give_back(bytes);
+                }
+            }
+        }
+        let waiter = lane.lock().waiter.take();
+        if let Some(waiter) = waiter {
+            waiter.unpark();
+        }
+        if lane.is_abandoned() {
+            let mut lanes = self.lock();
+            lanes.abandoned -= 1;
+            self.wake_one(&mut lanes);
+        }
+    }
+
+    /// Whether a lane that has nothing to do ends.
+    fn retires(&self, lane: &Arc<Lane>) -> bool {
+        if lane.is_abandoned() {
+            return true;
+        }
+        let mut lanes = self.lock();
+        let found = lanes.idle.iter().position(|idle| Arc::ptr_eq(idle, lane));
+        if let Some(at) = found {
+            lanes.idle.remove(at);
+            lanes.count -= 1;
+        }
+        found.is_some()
+    }
+
+    fn wake_one(&self, lanes: &mut Lanes) {
+        if let Some(waiter) = lanes.waiting.pop_front() {
+            waiter.unpark();
+        }
+    }
+
+    /// Gives a lane back: one that has ended its call, or one that is left with it.
+    pub fn give(&self, lane: Arc<Lane>, has_ended: bool) {
+        if !has_ended {
+            lane.abandon();
+        }
+        let mut lanes = self.lock();
+        match has_ended {
+            true => {
+                lane.lock().waiter = None;
+                lanes.idle.push(lane);
+            }
+            false => {
+                lanes.count -= 1;
+                lanes.abandoned += 1;
+            }
+        }
+        self.wake_one(&mut lanes);
+    }
+
+    /// The JVM has ended: nobody needs to wait for it.
+    pub fn end(&self) {
+        let lanes = self.lock();
+        for lane in lanes.all.iter().filter_map(Weak::upgrade) {
+            let mut exchange = lane.lock();
+            exchange.ended = true;
+            if let Some(waiter) = exchange.waiter.clone() {
+                waiter.unpark();
+            }
+        }
+        for waiter in &lanes.waiting {
+            waiter.unpark();
+        }
+    }
+}
+
+/// `58000`.
+pub fn ended() -> Error {
+    err!(SYSTEM_ERROR, "the Java virtual machine has ended")
+        .hint("Java code has ended it. It begins again with the server.")
+}
+
+fn keep(jvm: &'static Jvm, orders: &Receiver<Order>) {
+    let Ok(attached) = jvm.attach("threadgres keeper", None) else { return };
+    while let Ok(order) = orders.recv() {
+        match order {
+            Order::Interrupt { lane, serial } => attached.0.interrupt(lane, serial),
+            Order::Forget(number) => attached.0.forget(number),
+        }
+    }
+}

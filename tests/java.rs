@@ -1,0 +1,502 @@
+//! Java inside the server: values, SQL from inside, sets, triggers, jars in the database, exceptions, and what a method
+//! can't do to others. Left out, with a word, where there is no JDK.
+
+#[path = "support/mod.rs"]
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::client::Client;
+use support::raw::{self, Raw};
+use support::{Server, TempDir};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn run_tool(tool: &str, args: &[&str]) -> bool {
+    let output = match Command::new(tool).args(args).output() {
+        Ok(output) => output,
+        Err(error) => {
+            eprintln!("left out: {tool}: {error}");
+            return false;
+        }
+    };
+    assert!(output.status.success(), "{tool}: {}", support::text_of(&output));
+    true
+}
+
+/// A jar with the classes of sources; None without a JDK.
+fn jar(dir: &Path, sources: &[PathBuf]) -> Option<PathBuf> {
+    let (api, classes) = (dir.join("api"), dir.join("classes"));
+    let interfaces = root().join("crates/java/java/org/postgresql/pljava");
+    let text = |path: &Path| path.display().to_string();
+    let mut words = vec!["-d".to_owned(), text(&api)];
+    for entry in std::fs::read_dir(interfaces).expect("the interfaces are there") {
+        words.push(text(&entry.expect("the folder can be read").path()));
+    }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if !run_tool("javac", &words) {
+        return None;
+    }
+    let (api, classes) = (text(&api), text(&classes));
+    let sources: Vec<String> = sources.iter().map(|path| text(path)).collect();
+    let mut words = vec!["--release", "11", "-cp", &api, "-d", &classes];
+    words.extend(sources.iter().map(String::as_str));
+    run_tool("javac", &words);
+    let jar = dir.join("tried.jar");
+    run_tool("jar", &["cf", &text(&jar), "-C", &classes, "."]);
+    Some(jar)
+}
+
+/// A server with the extension, and the tests' jar in the class path of `public`.
+fn start(name: &str, settings: &[&str]) -> Option<(TempDir, Server, Raw)> {
+    let dir = TempDir::new(name);
+    let jar = jar(dir.path(), &[root().join("tests/java/Try.java")])?;
+    let mut all = vec!["workers=2"];
+    all.extend(settings);
+    let server = Server::start(&dir.path().join("data"), &all);
+    let mut client = Raw::connect(server.port);
+    let made = client.query("CREATE EXTENSION java");
+    if error(&made).starts_with("58P01") {
+        eprintln!("left out: {}", error(&made));
+        return None;
+    }
+    assert_eq!(error(&made), "no error");
+    install(&mut client, &jar);
+    run(&mut client, "SELECT sqlj.set_classpath('public', 'tried')");
+    Some((dir, server, client))
+}
+
+fn install(client: &mut Raw, jar: &Path) {
+    run(client, &format!("SELECT sqlj.install_jar('file://{}', 'tried', false)", jar.display()));
+}
+
+fn rows(lines: &[String]) -> Vec<String> {
+    assert!(!lines.iter().any(|l| l.starts_with("E ")), "{lines:?}");
+    lines
+        .iter()
+        .filter_map(|l| l.strip_prefix("D "))
+        .map(|l| l.replace("\\\"", "\"").replace("\\'", "'"))
+        .collect()
+}
+
+fn error(lines: &[String]) -> &str {
+    lines.iter().find_map(|l| l.strip_prefix("E ERROR ")).unwrap_or("no error")
+}
+
+fn run(client: &mut Raw, text: &str) -> Vec<String> {
+    let lines = client.query(text);
+    assert!(!lines.iter().any(|l| l.starts_with("E ")), "{text}: {lines:?}");
+    lines
+}
+
+fn make(client: &mut Raw, heading: &str, method: &str) {
+    run(
+        client,
+        &format!("CREATE OR REPLACE FUNCTION {heading} LANGUAGE java AS 'tried.Try.{method}'"),
+    );
+}
+
+/// The CONTEXT of the error of a statement.
+fn context_of(client: &mut Raw, statement: &str) -> String {
+    run(
+        client,
+        "CREATE OR REPLACE FUNCTION context_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
+         DECLARE said text;
+         BEGIN
+           EXECUTE statement;
+           RETURN 'no error';
+         EXCEPTION WHEN OTHERS THEN
+           GET STACKED DIAGNOSTICS said = PG_EXCEPTION_CONTEXT;
+           RETURN said;
+         END $$",
+    );
+    rows(&run(client, &format!("SELECT context_of('{statement}')"))).concat()
+}
+
+#[test]
+fn values_go_in_and_come_back() {
+    let Some((_dir, server, mut client)) = start("java-values", &[]) else { return };
+    run(
+        &mut client,
+        "CREATE TYPE pair AS (a int, b text); CREATE TYPE mood AS ENUM ('sad', 'happy');
+         CREATE DOMAIN small AS int CHECK (VALUE < 10)",
+    );
+    for (ty, method, value) in [
+        ("bool", "same", "true"),
+        ("int2", "same", "-7"),
+        ("int4", "same", "-2147483648"),
+        ("int4", "maybe", "NULL"),
+        ("int8", "same", "-9223372036854775808"),
+        ("float4", "same", "1.5"),
+        ("float8", "same", "-0.1"),
+        ("float8", "same", "'NaN'"),
+        ("numeric", "same", "123456789012345678901234567890.25"),
+        ("text", "same", "'naïve \"text\" 😀'"),
+        ("text", "same", "''"),
+        ("text", "same", "NULL"),
+        ("text", "same", "repeat('long ', 100000)"),
+        ("char(4)", "same", "'a'"),
+        ("jsonb", "same", "'[1, \"x\", false]'"),
+        ("bytea", "same", "'\\x00ff10'"),
+        ("date", "same", "'2024-02-29'"),
+        ("date", "same", "'infinity'"),
+        ("time", "same", "'12:34:56.789'"),
+        ("timestamp", "same", "'2024-02-29 12:34:56.789012'"),
+        ("timestamp", "stamp", "'2024-02-29 12:34:56.789012'"),
+        ("timestamp", "same", "'-infinity'"),
+        ("timestamptz", "same", "'2024-02-29 12:34:56.789012+05'"),
+        ("timestamptz", "stamp", "'1900-02-28 12:34:56.789012+05'"),
+        ("timestamptz", "same", "'infinity'"),
+        ("uuid", "same", "'6b8c0b4e-6c1e-4b0c-8f0e-1d8f1a3c5b7a'"),
+        ("int4[]", "same", "'{1,2,3}'"),
+        ("int4[]", "same(java.lang.Integer[])", "'{1,NULL,3}'"),
+        ("int4[]", "same", "'{}'"),
+        ("int8[]", "same(long[][])", "'{{1,2},{3,4}}'"),
+        ("float8[]", "same", "'{1.5,-2}'"),
+        ("text[]", "same", "'{a,\"b c\",NULL,\"\"}'"),
+        ("interval", "same", "'1 mon 2 days 00:00:03.5'"),
+        ("pair", "same", "row(1, 'x')::pair"),
+        ("mood", "same", "'happy'"),
+        ("small", "same", "3"),
+        ("int4range", "same", "'[1,5)'"),
+    ] {
+        make(&mut client, &format!("f(v {ty}) RETURNS {ty}"), method);
+        let same = run(
+            &mut client,
+            &format!("SELECT f(({value})::{ty})::text IS NOT DISTINCT FROM ({value})::{ty}::text"),
+        );
+        assert_eq!(rows(&same), ["t"], "{ty} {value}");
+        run(&mut client, &format!("DROP FUNCTION f({ty})"));
+    }
+    // A number that the type has not; NULL for a plain number; a domain's check.
+    make(&mut client, "narrow(int4) RETURNS int2", "same(int)");
+    assert!(error(&client.query("SELECT narrow(40000)")).starts_with("22003"));
+    assert!(error(&client.query("SELECT narrow(NULL)")).starts_with("22004"));
+    make(&mut client, "bound(int4) RETURNS small", "same(int)");
+    assert!(error(&client.query("SELECT bound(11)")).starts_with("23514"));
+    // A method that isn't there.
+    let none = client.query("CREATE FUNCTION f() RETURNS int LANGUAGE java AS 'tried.Try.nothing'");
+    assert!(error(&none).starts_with("42883"), "{none:?}");
+    let none =
+        client.query("CREATE FUNCTION f() RETURNS int LANGUAGE java AS 'tried.Nobody.nothing'");
+    assert!(error(&none).starts_with("46103"), "{none:?}");
+    let none = client.query("CREATE FUNCTION f() RETURNS int LANGUAGE java AS 'no method'");
+    assert!(error(&none).starts_with("42601"), "{none:?}");
+    assert!(server.stop());
+}
+
+#[test]
+fn methods_ask_the_server() {
+    let Some((_dir, server, mut client)) = start("java-asks", &[]) else { return };
+    for (heading, method) in [
+        ("ask(text) RETURNS text", "ask"),
+        ("total(text, int) RETURNS bigint", "total"),
+        ("change(text, text[]) RETURNS int", "change"),
+        ("code(text) RETURNS text", "code"),
+        ("series(int) RETURNS SETOF int", "series"),
+        ("pairs(text) RETURNS TABLE (n int, t text)", "pairs"),
+        ("provided(int) RETURNS TABLE (n int, t text)", "provided"),
+        ("queried(text) RETURNS SETOF record", "queried"),
+        ("mapped(int, OUT n int, OUT t text)", "mapped"),
+        ("say(text) RETURNS void", "say"),
+        ("elsewhere() RETURNS text", "elsewhere"),
+        ("add(int, int) RETURNS int IMMUTABLE STRICT", "add"),
+    ] {
+        make(&mut client, heading, method);
+    }
+    run(&mut client, "CREATE PROCEDURE twice(text) LANGUAGE java AS 'tried.Try.twice'");
+    run(&mut client, "CREATE TABLE t (n int CHECK (n < 100), w text)");
+    let insert = "INSERT INTO t SELECT ?::int, ? -- no ? mark\n WHERE ''?'' = $q$?$q$";
+    let changed = run(&mut client, &format!("SELECT change('{insert}', '{{1,x}}')"));
+    assert_eq!(rows(&changed), ["1"]);
+    run(&mut client, "INSERT INTO t SELECT n FROM generate_series(2, 50) n");
+    for size in [0, 1, 7, 1000] {
+        let total = run(&mut client, &format!("SELECT total('SELECT n FROM t', {size})"));
+        assert_eq!(rows(&total), ["1275"], "{size} rows at a time");
+    }
+    // A statement that fails is undone, and the method goes on.
+    let code = run(&mut client, "SELECT code('INSERT INTO t VALUES (51), (100)'), count(*) FROM t");
+    assert_eq!(rows(&code), ["23514|50"]);
+    let passed = client.query("SELECT ask('SELECT 1 / 0')");
+    assert!(error(&passed).starts_with("22012 division by zero"), "{passed:?}");
+    let context = context_of(&mut client, "SELECT ask(''SELECT 1 / 0'')");
+    assert!(context.contains("SQL statement \"SELECT 1 / 0\""), "{context}");
+    assert!(context.contains("Java tried.Try.ask (Try.java:"), "{context}");
+    assert!(context.contains("Java function ask(text)"), "{context}");
+    // A method that is called by a query of another one, on the same thread.
+    let nested = run(&mut client, "SELECT ask('SELECT ask(''SELECT ask(''''SELECT 7'''')'')')");
+    assert_eq!(rows(&nested), ["7"]);
+    assert_eq!(rows(&run(&mut client, "SELECT * FROM series(3)")), ["0", "1", "2"]);
+    assert_eq!(rows(&run(&mut client, "SELECT sum(n) FROM series(200000) n")), ["19999900000"]);
+    assert_eq!(rows(&run(&mut client, "SELECT * FROM pairs('a word')")), ["1|a", "4|word"]);
+    assert_eq!(rows(&run(&mut client, "SELECT * FROM provided(2)")), ["0|row 0", "1|row 1"]);
+    let queried =
+        "SELECT * FROM queried('SELECT n, w FROM t WHERE n < 3 ORDER BY n') AS q (a int, b text)";
+    assert_eq!(rows(&run(&mut client, queried)), ["1|x", "2|NULL"]);
+    assert_eq!(rows(&run(&mut client, "SELECT (mapped(5)).*")), ["5|number 5"]);
+    let said = run(&mut client, "SELECT say('hello')");
+    assert!(said.iter().any(|l| l.starts_with("N ") && l.contains("hello")), "{said:?}");
+    assert_eq!(rows(&run(&mut client, "SELECT elsewhere()")), ["08003"]);
+    // Whole batches, with NULL where the function is strict.
+    run(
+        &mut client,
+        "CREATE TABLE many AS SELECT n, NULLIF(n % 7, 3) AS m FROM generate_series(1, 20000) n",
+    );
+    let batch = "SELECT count(*) FROM many WHERE add(n, m) IS DISTINCT FROM n + m";
+    assert_eq!(rows(&run(&mut client, batch)), ["0"]);
+    // Committed rows stay.
+    run(&mut client, "TRUNCATE t");
+    run(&mut client, "CALL twice('INSERT INTO t VALUES (1)')");
+    assert_eq!(rows(&run(&mut client, "SELECT count(*) FROM t")), ["1"]);
+    let inside = client.query("BEGIN; CALL twice('INSERT INTO t VALUES (1)'); COMMIT");
+    assert!(error(&inside).starts_with("2D000"), "{inside:?}");
+    client.query("ROLLBACK");
+    // A function that isn't volatile writes nothing.
+    run(&mut client, "ALTER FUNCTION change(text, text[]) STABLE");
+    let stable = client.query("SELECT change('DELETE FROM t', '{}')");
+    assert!(error(&stable).starts_with("0A000"), "{stable:?}");
+    assert!(server.stop());
+}
+
+#[test]
+fn triggers_see_and_change_rows() {
+    let Some((_dir, server, mut client)) = start("java-triggers", &[]) else { return };
+    make(&mut client, "doubled() RETURNS trigger", "doubled");
+    run(
+        &mut client,
+        "CREATE TABLE t (gone int, n int, t text); ALTER TABLE t DROP COLUMN gone;
+         CREATE TRIGGER d BEFORE INSERT OR UPDATE ON t FOR EACH ROW EXECUTE FUNCTION doubled('x');
+         INSERT INTO t VALUES (1), (13), (2); UPDATE t SET n = 5 WHERE n = 4",
+    );
+    let rows_of = run(&mut client, "SELECT n, t FROM t ORDER BY n");
+    assert_eq!(rows(&rows_of), ["2|INSERT x", "10|UPDATE x"]);
+    assert!(error(&client.query("SELECT doubled()")).starts_with("0A000"));
+    assert!(server.stop());
+}
+
+#[test]
+fn jars_and_rights_are_the_databases() {
+    let Some((_dir, server, mut client)) = start("java-jars", &[]) else { return };
+    make(&mut client, "calls() RETURNS bigint", "calls");
+    // Sessions have the same classes, with the same static fields.
+    assert_eq!(rows(&run(&mut client, "SELECT calls()")), ["1"]);
+    let mut other = Raw::connect(server.port);
+    assert_eq!(rows(&run(&mut other, "SELECT calls()")), ["2"]);
+    assert_eq!(rows(&run(&mut client, "SELECT sqlj.get_classpath('public')")), ["tried"]);
+    // A jar that goes takes its classes along, when that is committed.
+    run(&mut client, "BEGIN");
+    run(&mut client, "SELECT sqlj.remove_jar('tried')");
+    run(&mut client, "SAVEPOINT s");
+    assert!(error(&client.query("SELECT calls()")).starts_with("46103"));
+    run(&mut client, "ROLLBACK TO s");
+    assert_eq!(rows(&run(&mut other, "SELECT calls()")), ["3"]);
+    run(&mut client, "ROLLBACK");
+    assert_eq!(rows(&run(&mut client, "SELECT calls()")), ["4"]);
+    run(&mut client, "SELECT sqlj.remove_jar('tried')");
+    assert!(error(&client.query("SELECT calls()")).starts_with("46103"));
+    assert!(error(&other.query("SELECT calls()")).starts_with("46103"));
+    let missing = client.query("SELECT sqlj.set_classpath('public', 'tried')");
+    assert!(error(&missing).starts_with("46102"), "{missing:?}");
+    // Only superusers make functions; others may call them.
+    run(
+        &mut client,
+        "CREATE FUNCTION root(float8) RETURNS float8 LANGUAGE java IMMUTABLE STRICT AS 'java.lang.Math.sqrt';
+         CREATE ROLE plain; GRANT CREATE ON SCHEMA public TO plain; SET ROLE plain",
+    );
+    let denied = client
+        .query("CREATE FUNCTION f(float8) RETURNS float8 LANGUAGE java AS 'java.lang.Math.cbrt'");
+    assert_eq!(error(&denied), "42501 permission denied for language java");
+    assert!(
+        error(&client.query("SELECT sqlj.install_jar('\\x00'::bytea, 'x')")).starts_with("42501")
+    );
+    assert_eq!(rows(&run(&mut client, "SELECT root(16)")), ["4"]);
+    run(&mut client, "RESET ROLE");
+    assert!(error(&client.query("DROP EXTENSION java")).starts_with("2BP01"));
+    run(&mut client, "SET client_min_messages = error; DROP EXTENSION java CASCADE");
+    assert!(error(&client.query("SELECT root(16)")).starts_with("42883"));
+    let gone = client
+        .query("CREATE FUNCTION f(float8) RETURNS float8 LANGUAGE java AS 'java.lang.Math.cbrt'");
+    assert!(error(&gone).starts_with("42704"), "{gone:?}");
+    assert!(server.stop());
+}
+
+#[test]
+fn exceptions_are_errors_and_hurt_nobody() {
+    let Some((_dir, server, mut client)) = start("java-throws", &["java_heap_size=64MB"]) else {
+        return;
+    };
+    for (heading, method) in [
+        ("fail(text) RETURNS int", "fail"),
+        ("raise(text) RETURNS int", "raise"),
+        ("deep(int) RETURNS int", "deep"),
+        ("hog() RETURNS int", "hog"),
+        ("exit() RETURNS void", "exit"),
+        ("fine(int) RETURNS int", "same(int)"),
+    ] {
+        make(&mut client, heading, method);
+    }
+    for (call, said) in [
+        ("fail('oh')", "38000 java.lang.IllegalStateException: oh"),
+        ("raise('22012')", "22012 own words"),
+        ("raise(NULL)", "38000 own words"),
+        ("deep(0)", "54001"),
+        ("hog()", "53200"),
+    ] {
+        let lines = client.query(&format!("SELECT {call}"));
+        assert!(error(&lines).starts_with(said), "{call}: {lines:?}");
+        assert_eq!(rows(&run(&mut client, "SELECT fine(7)")), ["7"], "after {call}");
+    }
+    let trace = context_of(&mut client, "SELECT fail(''oh'')");
+    assert!(trace.starts_with("Java tried.Try.fail (Try.java:"), "{trace}");
+    // Java code can't end the server.
+    run(&mut client, "SET statement_timeout = '2s'");
+    let ended = client.query("SELECT exit()");
+    assert!(error(&ended).starts_with("38000") || error(&ended).starts_with("57014"), "{ended:?}");
+    run(&mut client, "RESET statement_timeout");
+    assert_eq!(rows(&run(&mut client, "SELECT fine(7)")), ["7"]);
+    // 10,000 of them, on two connections at a time.
+    let port = server.port;
+    let many = || {
+        let mut client = Raw::connect(port);
+        for n in 0..100 {
+            let lines = client.query(
+                "DO $$ BEGIN FOR n IN 1..50 LOOP BEGIN PERFORM fail('x'); EXCEPTION WHEN OTHERS THEN
+                   IF SQLSTATE <> '38000' THEN RAISE; END IF; END; END LOOP; END $$",
+            );
+            assert!(!lines.iter().any(|l| l.starts_with("E ")), "{n}: {lines:?}");
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(many);
+        scope.spawn(many);
+    });
+    assert_eq!(rows(&run(&mut client, "SELECT fine(7)")), ["7"]);
+    assert!(server.stop());
+}
+
+#[test]
+fn interrupts_end_calls() {
+    let settings = ["java_max_threads=4", "java_interrupt_timeout=50ms"];
+    let Some((_dir, server, mut client)) = start("java-ends", &settings) else { return };
+    for (heading, method) in [
+        ("forever() RETURNS void", "forever"),
+        ("sleep(int) RETURNS int", "sleep"),
+        ("ask(text) RETURNS text", "ask"),
+        ("fine(int) RETURNS int", "same(int)"),
+    ] {
+        make(&mut client, heading, method);
+    }
+    // One that waits, one that waits for the server, and one that hears nothing.
+    run(&mut client, "SET statement_timeout = '200ms'");
+    for call in ["sleep(100000)", "ask('SELECT pg_sleep(100)')", "forever()"] {
+        let ended = client.query(&format!("SELECT {call}"));
+        assert!(error(&ended).starts_with("57014"), "{call}: {ended:?}");
+        assert_eq!(rows(&run(&mut client, "SELECT fine(7)")), ["7"], "after {call}");
+    }
+    run(&mut client, "RESET statement_timeout");
+    // More calls than threads: they wait, and are seen to.
+    let mut sleepers: Vec<Raw> = (0..8).map(|_| Raw::connect(server.port)).collect();
+    for client in &mut sleepers {
+        client.send(&raw::query("SELECT sleep(100000)"));
+    }
+    let mut watcher = Client::connect(server.port).expect("a connection");
+    let waiting =
+        |event: &str| format!("SELECT count(*) FROM pg_stat_activity WHERE wait_event = '{event}'");
+    watcher.await_one(&waiting("JavaCall"), "4");
+    watcher.await_one(&waiting("JavaThread"), "4");
+    let cancel = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE query LIKE 'SELECT sleep%'";
+    assert_eq!(watcher.one(cancel), "8");
+    for client in &mut sleepers {
+        let ended = client.until(|line| line.starts_with("Z "));
+        assert!(error(&ended).starts_with("57014"), "{ended:?}");
+    }
+    assert_eq!(rows(&run(&mut client, "SELECT fine(7)")), ["7"]);
+    // Threads that hear nothing may be as many as the limit.
+    run(&mut client, "SET statement_timeout = '100ms'");
+    for _ in 0..3 {
+        assert!(error(&client.query("SELECT forever()")).starts_with("57014"));
+    }
+    run(&mut client, "RESET statement_timeout");
+    let full =
+        (0..8).map(|_| Raw::connect(server.port).query("SELECT sleep(0)")).collect::<Vec<_>>();
+    assert!(
+        full.iter().all(|l| error(l) == "no error" || error(l).starts_with("53400")),
+        "{full:?}"
+    );
+    assert!(server.stop());
+}
+
+/// The blocks of a language in the guide's part about Java.
+fn guide(language: &str) -> Vec<String> {
+    let page = std::fs::read_to_string(root().join("docs/guide/languages.md")).expect("the guide");
+    let part = page.split("\n## Java\n").nth(1).expect("a part about Java");
+    let (mut blocks, mut open) = (Vec::new(), None);
+    for line in part.lines() {
+        match (line.strip_prefix("```"), &mut open) {
+            (Some(word), None) => open = Some((word == language, String::new())),
+            (Some(_), Some((wanted, text))) => {
+                if *wanted {
+                    blocks.push(std::mem::take(text));
+                }
+                open = None;
+            }
+            (None, Some((_, text))) => {
+                text.push_str(line);
+                text.push('\n');
+            }
+            (None, None) => {}
+        }
+    }
+    blocks
+}
+
+#[test]
+fn the_guides_example_works() {
+    let dir = TempDir::new("java-guide");
+    let source = dir.path().join("Rates.java");
+    std::fs::write(&source, guide("java").concat()).expect("the folder is writable");
+    let Some(jar) = jar(dir.path(), &[source]) else { return };
+    let server = Server::start(&dir.path().join("data"), &["workers=2"]);
+    let script = guide("sql").concat().replace("/path/to/shop.jar", &jar.display().to_string());
+    let (last, before) = script.trim_end().rsplit_once('\n').map(|(b, l)| (l, b)).expect("lines");
+    let mut client = Raw::connect(server.port);
+    let made = client.query(before);
+    if error(&made).starts_with("58P01") {
+        eprintln!("left out: {}", error(&made));
+        return;
+    }
+    assert_eq!(error(&made), "no error");
+    assert_eq!(rows(&run(&mut client, last)), ["10.00"]);
+    assert!(server.stop());
+}
+
+#[test]
+fn the_examples_work() {
+    let dir = TempDir::new("java-examples");
+    let sources = ["Words.java", "Audit.java"].map(|name| root().join("examples/java").join(name));
+    let Some(jar) = jar(dir.path(), &sources) else { return };
+    let server = Server::start(&dir.path().join("data"), &["workers=2"]);
+    let mut client = Raw::connect(server.port);
+    let page = std::fs::read_to_string(root().join("examples/java/README.md")).expect("the page");
+    let block = page.split("```sql\n").nth(1).and_then(|rest| rest.split("```").next());
+    let path = "/path/to/target/examples/java/words.jar";
+    let script = block.expect("a block").replace(path, &jar.display().to_string());
+    let made = client.query(&script);
+    if error(&made).starts_with("58P01") {
+        eprintln!("left out: {}", error(&made));
+        return;
+    }
+    assert!(made.contains(&"D to|2".to_owned()), "{made:?}");
+    assert_eq!(rows(&run(&mut client, "SELECT seen('x'), seen('x')")), ["1|2"]);
+    run(
+        &mut client,
+        "CREATE TABLE log (what text, tab text, id int); CREATE TABLE t (id int);
+         CREATE TRIGGER a AFTER INSERT OR DELETE ON t FOR EACH ROW EXECUTE FUNCTION changed('log');
+         INSERT INTO t VALUES (7); DELETE FROM t",
+    );
+    assert_eq!(rows(&run(&mut client, "TABLE log")), ["insert|t|7", "delete|t|7"]);
+    assert!(server.stop());
+}
