@@ -6,7 +6,7 @@ DATA ?= ./data
 # Release builds are laid out by a profile that the repository keeps (docs/decisions/0010).
 RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch -Clink-arg=-Wl,-z,keep-text-section-prefix" cargo
 
-.PHONY: run test docs-test apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-parallel bench-scale bench-search bench-snapshot bench-oltp bench-bulk bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
+.PHONY: run test docs-test apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-parallel bench-scale bench-search bench-snapshot bench-oltp bench-replication standby-check bench-bulk bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
 
 # Root must say that root is meant.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -104,6 +104,19 @@ bench-oltp:
 	@scripts/need build clients sysbench
 	$(RELEASE) build --release --quiet -p threadgres
 	PG=$(PG) TG=$(TG) bench/with-servers bench/oltp/run
+
+# A primary alone, with an asynchronous and with a synchronous standby, and the standby's lag, beside PostgreSQL 15 in
+# turns, about two minutes: make bench-replication DURATION=10. Starts all servers itself.
+bench-replication:
+	@scripts/need build clients
+	$(RELEASE) build --release --quiet -p threadgres
+	bench/replication/run
+
+# The checker of snapshots over a primary and a standby, with kills of the standby: make standby-check STANDBY_SECONDS=300
+standby-check:
+	@scripts/need build
+	STANDBY_SECONDS=$${STANDBY_SECONDS:-120} STANDBY_KILLS=$${STANDBY_KILLS:-20} cargo test -p threadgres --test standby \
+		snapshots_of_primary -- --nocapture
 
 # COPY, INSERT, CREATE INDEX, UPDATE, DELETE of many rows, in the same way: make bench-bulk ROWS=300000 ROUNDS=2
 bench-bulk:

@@ -71,6 +71,14 @@ impl Server {
         Server::launch(command, dir, port, settings)
     }
 
+    /// A standby of the server on a port, which knows it by this name; the directory is made from it if need be.
+    pub fn start_standby(dir: &Path, primary: u16, name: &str, settings: &[&str]) -> Server {
+        let mut command = Command::new(BIN);
+        let url = format!("host=127.0.0.1 port={primary} user=postgres application_name={name}");
+        command.args(["serve", "--single-process", "--allow-root", "--standby-of", &url]);
+        Server::launch(command, dir, free_port(), settings)
+    }
+
     /// As [`Server::start`], with the supervisor process, whose number [`Server::pid`] then is.
     pub fn start_supervised(dir: &Path, environment: &[(&str, &str)]) -> Server {
         let mut command = Command::new(BIN);

@@ -17,6 +17,7 @@ mod defined;
 mod defined_map;
 pub mod definition;
 pub mod extension;
+mod follow;
 mod foreign;
 pub mod object;
 pub mod partition;
@@ -34,6 +35,7 @@ pub mod type_view;
 
 pub use acl::Rights;
 pub use database::{AttachRefused, Attachment, Closed, OpenDatabase, SHARED};
+pub use follow::Followed;
 pub use object::{
     Acl, AclItem, AclKind, Aggregate, AggregateSteps, BaseKind, Cast, CheckOption, Collation,
     Column, Constraint, ConstraintKind, Conversion, Database, DefaultAcl, Defined, EnumLabel,

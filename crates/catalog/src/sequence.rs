@@ -108,6 +108,12 @@ impl Sequences {
     /// # Errors
     /// I/O.
     pub fn peek(&self, rel: u32) -> Result<(Value, i64)> {
+        if self.storage.follows() {
+            // The page changes without this table's knowledge.
+            let pinned = self.storage.pool.pin(PageId::main(RelId(rel), 0))?;
+            let value = read(pinned.read().page());
+            return Ok((value, 0));
+        }
         let counter = self.counter(rel)?;
         let state = *counter.state.lock();
         Ok((state.value, state.covered))

@@ -24,7 +24,7 @@
 //! * Nobody is given a version that a crash could take back ([`OpenDatabase::current`] waits): what a session
 //!   learns from the catalog, that a table is there and empty, say, is noted nowhere.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -60,7 +60,7 @@ pub struct Catalog {
     /// Values of sequences.
     pub sequences: Sequences,
     /// Where the rows of each published object are: (version, root) of each part.
-    places: Mutex<HashMap<Key, Places>>,
+    pub(crate) places: Mutex<HashMap<Key, Places>>,
     /// All sessions' temporary objects.
     pub(crate) temporary: temp::Shared,
     /// Transactions that were prepared before the start.
@@ -139,6 +139,16 @@ impl Catalog {
     pub fn open(storage: &Arc<Storage>, txn: &Arc<TxnManager>) -> Result<Arc<Catalog>> {
         let (catalog, tx, is_new) = Catalog::load(storage, txn)?;
         catalog.check_files()?;
+        if txn.follows() {
+            if is_new {
+                return Err(err!(
+                    OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    "a standby begins with a copy of its primary: the data directory is empty"
+                ));
+            }
+            storage.begin_following()?;
+            return Ok(catalog);
+        }
         storage.begin_service()?;
         if is_new {
             if !storage.has_files(CATALOG_REL)? {
@@ -289,8 +299,17 @@ impl Catalog {
     }
 }
 
-/// All that a transaction sees of the internal heap.
-pub(crate) fn read(heap: &Heap, tx: &Transaction) -> Result<Contents> {
+/// An object's rows.
+#[derive(Default)]
+pub(crate) struct ObjectRows {
+    pub(crate) json: Vec<u8>,
+    pub(crate) places: Vec<(TupleId, TupleId)>,
+    /// All parts are there.
+    pub(crate) is_whole: bool,
+}
+
+/// The rows of the internal heap that a transaction sees.
+pub(crate) fn rows(heap: &Heap, tx: &Transaction) -> Result<BTreeMap<Key, ObjectRows>> {
     let mut parts: BTreeMap<(Key, u16), (TupleId, TupleId, Vec<u8>)> = BTreeMap::new();
     let snapshot = tx.snapshot();
     let mut scan = heap.scan(&snapshot, None);
@@ -305,23 +324,32 @@ pub(crate) fn read(heap: &Heap, tx: &Transaction) -> Result<Contents> {
         None => bad = true,
     })? {}
     tx.end_statement();
-    let mut texts: BTreeMap<Key, (Vec<u8>, Vec<(TupleId, TupleId)>)> = BTreeMap::new();
-    for ((key, _), (tid, root, bytes)) in parts {
-        let entry = texts.entry(key).or_default();
-        entry.0.extend_from_slice(&bytes);
-        entry.1.push((tid, root));
-    }
-    let mut contents = Contents::default();
-    for (key, (json, tids)) in texts {
-        bad |= counts.get(&key) != Some(&tids.len());
-        match serde_json::from_slice::<Object>(&json) {
-            Ok(object) => contents.objects.entry(key.0).or_default().push(object),
-            Err(_) => bad = true,
-        }
-        contents.places.insert(key, tids.into());
-    }
     if bad {
-        return Err(err!(DATA_CORRUPTED, "the catalog has a row that cannot be read"));
+        return Err(unreadable());
+    }
+    let mut found: BTreeMap<Key, ObjectRows> = BTreeMap::new();
+    for ((key, _), (tid, root, bytes)) in parts {
+        let entry = found.entry(key).or_default();
+        entry.json.extend_from_slice(&bytes);
+        entry.places.push((tid, root));
+    }
+    for (key, object) in &mut found {
+        object.is_whole = counts.get(key) == Some(&object.places.len());
+    }
+    Ok(found)
+}
+
+fn unreadable() -> Error {
+    err!(DATA_CORRUPTED, "the catalog has a row that cannot be read")
+}
+
+/// All that a transaction sees of the internal heap.
+pub(crate) fn read(heap: &Heap, tx: &Transaction) -> Result<Contents> {
+    let mut contents = Contents::default();
+    for (key, rows) in rows(heap, tx)? {
+        let object = serde_json::from_slice::<Object>(&rows.json).ok().filter(|_| rows.is_whole);
+        contents.objects.entry(key.0).or_default().push(object.ok_or_else(unreadable)?);
+        contents.places.insert(key, rows.places.into());
     }
     Ok(contents)
 }
@@ -710,6 +738,23 @@ impl CatalogTx {
         } else {
             self.publish_to_all(csn);
         }
+        self.publish_places();
+    }
+
+    /// As [`CatalogTx::publish`], of changes in these databases, whichever they are. None: one of them does not exist.
+    pub(crate) fn publish_followed(&self, csn: Csn, databases: &BTreeSet<Id>) -> Option<()> {
+        if databases.contains(&SHARED) {
+            self.publish_to_all(csn);
+        } else {
+            for database in databases {
+                self.publish_in(&*self.catalog.database(*database)?, csn);
+            }
+        }
+        self.publish_places();
+        Some(())
+    }
+
+    fn publish_places(&self) {
         let mut places = self.catalog.places.lock();
         for (id, rows) in &self.changes.places {
             if rows.is_empty() {

@@ -113,6 +113,18 @@ impl Client {
     /// # Errors
     /// `08001` with the words of the server.
     pub fn open(info: &Conninfo, application: &str, replication: bool) -> Result<Client> {
+        Client::open_as(info, application, replication.then_some("database"))
+    }
+
+    /// As [`Client::open`], for the commands of physical replication.
+    ///
+    /// # Errors
+    /// As [`Client::open`].
+    pub fn connect_physical(info: &Conninfo, application: &str) -> Result<Client> {
+        Client::open_as(info, application, Some("true"))
+    }
+
+    fn open_as(info: &Conninfo, application: &str, replication: Option<&str>) -> Result<Client> {
         let port = info.port().map_err(failed)?;
         let host = info.get("hostaddr").or(info.get("host")).unwrap_or("localhost");
         if info
@@ -153,8 +165,8 @@ impl Client {
         if let Some(options) = info.get("options") {
             pair("options", options);
         }
-        if replication {
-            pair("replication", "database");
+        if let Some(replication) = replication {
+            pair("replication", replication);
         }
         body.push(0);
         let mut message = (body.len() as u32 + 4).to_be_bytes().to_vec();
@@ -315,6 +327,23 @@ impl Client {
         }
     }
 
+    /// A message that has come already.
+    pub fn buffered(&mut self) -> Option<(u8, Vec<u8>)> {
+        self.take()
+    }
+
+    /// For a thread that sends while another one reads.
+    ///
+    /// # Errors
+    /// `08006`.
+    pub fn writer(&self) -> Result<Writer> {
+        let stream = match &self.stream {
+            Stream::Tcp(stream) => stream.try_clone().map(Stream::Tcp),
+            Stream::Unix(stream) => stream.try_clone().map(Stream::Unix),
+        };
+        stream.map(Writer).map_err(lost)
+    }
+
     fn take(&mut self) -> Option<(u8, Vec<u8>)> {
         let bytes = &self.input[self.start..];
         let length = be32(bytes.get(1..5)?) as usize;
@@ -408,6 +437,22 @@ impl Client {
     /// `08006`.
     pub fn send_copy(&mut self, bytes: &[u8]) -> Result<()> {
         self.message(b'd', bytes)
+    }
+}
+
+/// The sending half of a connection.
+pub struct Writer(Stream);
+
+impl Writer {
+    /// Sends a piece into a stream.
+    ///
+    /// # Errors
+    /// `08006`.
+    pub fn send_copy(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut message = vec![b'd'];
+        message.extend((bytes.len() as u32 + 4).to_be_bytes());
+        message.extend(bytes);
+        self.0.write_all(&message).map_err(lost)
     }
 }
 

@@ -5,6 +5,9 @@ use base::{Result, err};
 /// Bytes of a name, at most.
 const NAME_MAX: usize = 63;
 
+/// The state of a slot that is no change stream's.
+pub const PHYSICAL: &[u8] = br#"{"plugin":"","database":0,"confirmed":0,"two_phase":false}"#;
+
 /// `42602` for a name that a slot can't have.
 ///
 /// # Errors

@@ -116,16 +116,22 @@ pub enum Interrupt {
     IdleSessionTimeout = 32,
     /// `53200`: the server holds too much, and this session most of it.
     OutOfMemory = 64,
+    /// `40001`: what the statement reads is about to go, since the primary has let it go.
+    RecoveryConflict = 128,
+    /// The same for a session that runs no statement; fatal.
+    RecoveryConflictIdle = 256,
 }
 
 impl Interrupt {
     /// The most serious first: the order in which they are raised.
-    const ALL: [Interrupt; 7] = [
+    const ALL: [Interrupt; 9] = [
         Interrupt::Terminate,
+        Interrupt::RecoveryConflictIdle,
         Interrupt::ClientGone,
         Interrupt::IdleSessionTimeout,
         Interrupt::IdleInTransactionTimeout,
         Interrupt::StatementTimeout,
+        Interrupt::RecoveryConflict,
         Interrupt::Cancel,
         Interrupt::OutOfMemory,
     ];
@@ -147,6 +153,18 @@ impl Interrupt {
             )
             .fatal(),
             Interrupt::OutOfMemory => err!(OUT_OF_MEMORY, "out of memory"),
+            Interrupt::RecoveryConflict => err!(
+                T_R_SERIALIZATION_FAILURE,
+                "canceling statement due to conflict with recovery"
+            )
+            .detail("User query might have needed to see row versions that must be removed."),
+            Interrupt::RecoveryConflictIdle => err!(
+                T_R_SERIALIZATION_FAILURE,
+                "terminating connection due to conflict with recovery"
+            )
+            .detail("User was holding a relation lock or a snapshot for too long.")
+            .hint("In a moment you should be able to reconnect to the database and repeat your command.")
+            .fatal(),
             Interrupt::IdleSessionTimeout => {
                 err!(IDLE_SESSION_TIMEOUT, "terminating connection due to idle-session timeout")
                     .fatal()
@@ -323,7 +341,12 @@ impl Task {
 
     /// Forgets what was meant for a statement that has ended.
     pub fn clear_statement_interrupts(&self) {
-        for what in [Interrupt::Cancel, Interrupt::StatementTimeout, Interrupt::OutOfMemory] {
+        for what in [
+            Interrupt::Cancel,
+            Interrupt::StatementTimeout,
+            Interrupt::OutOfMemory,
+            Interrupt::RecoveryConflict,
+        ] {
             self.clear_interrupt(what);
         }
     }

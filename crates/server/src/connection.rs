@@ -396,6 +396,8 @@ pub struct Output {
     /// Where the message being made begins; what is before it is complete.
     pub complete: usize,
     needs: Lsn,
+    /// See [`Output::need_applied`].
+    needs_applied: Lsn,
     socket: Arc<Socket>,
     storage: Option<Arc<Storage>>,
     deferred: Option<Error>,
@@ -417,6 +419,7 @@ impl Output {
             buffer: Vec::new(),
             complete: 0,
             needs: Lsn::ZERO,
+            needs_applied: Lsn::ZERO,
             socket,
             storage,
             deferred: None,
@@ -446,6 +449,12 @@ impl Output {
     /// The log must be durable up to here before the buffer leaves.
     pub fn need_durable(&mut self, upto: Lsn) {
         self.needs = self.needs.max(upto);
+    }
+
+    /// The log must be applied by replicas up to here, too, if any are asked (`synchronous_commit = remote_apply`).
+    pub fn need_applied(&mut self, upto: Lsn) {
+        self.needs = self.needs.max(upto);
+        self.needs_applied = self.needs_applied.max(upto);
     }
 
     /// The position that [`Output::need_durable`] asked for.
@@ -531,6 +540,9 @@ impl Output {
                 storage.wal.await_acknowledged(self.needs)?;
             }
             self.needs = Lsn::ZERO;
+            if self.needs_applied > Lsn::ZERO {
+                storage.wal.await_applied(std::mem::replace(&mut self.needs_applied, Lsn::ZERO))?;
+            }
         }
         Ok(())
     }

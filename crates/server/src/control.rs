@@ -87,6 +87,8 @@ pub struct Restore {
     pub position: Option<base::Lsn>,
     /// To this time.
     pub time: Option<String>,
+    /// To this named point.
+    pub name: Option<String>,
     /// As soon as the copy is whole.
     pub immediate: bool,
 }
@@ -107,6 +109,7 @@ pub fn restore(dir: &Path, restore: &Restore) -> Result<base::Lsn> {
                 _ => return Err(Error::internal("a time that is none")),
             }
         }
+        Restore { name: Some(name), .. } => RestoreTarget::Name(name.clone()),
         Restore { immediate: true, .. } => RestoreTarget::Immediate,
         _ => RestoreTarget::End,
     };
@@ -115,7 +118,9 @@ pub fn restore(dir: &Path, restore: &Restore) -> Result<base::Lsn> {
         None => Ok(false),
         Some(source) => fetch(source, name, to),
     };
-    storage::restore(dir, target, &mut get, &txn::time_of)
+    let name_of = |code: u8, payload: &[u8]| txn::name_of(code, payload).map(str::to_owned);
+    let marks = storage::Marks { time_of: &txn::time_of, name_of: &name_of };
+    storage::restore(dir, &target, &mut get, marks)
 }
 
 fn fetch(source: &str, name: &str, to: &Path) -> Result<bool> {
@@ -244,6 +249,35 @@ pub fn reload(dir: &Path) -> Result<()> {
     let pid = running(dir)?;
     config::Config::load(dir, Vec::new())?;
     send(pid, Signal::SIGHUP)
+}
+
+/// Makes the directory's server, which follows another one, a primary, and waits until it is.
+///
+/// # Errors
+/// `55000` when none is running, or it is a primary; when it has not become one in time.
+pub fn promote(dir: &Path, timeout: Duration) -> Result<()> {
+    let pid = running(dir)?;
+    if !crate::standby::is_standby(dir) {
+        return Err(err!(
+            OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "cannot promote server; server is not in standby mode"
+        ));
+    }
+    crate::standby::write_file(dir, crate::standby::PROMOTE, "")?;
+    send(pid, Signal::SIGHUP)?;
+    let deadline = Instant::now() + timeout;
+    while crate::standby::is_standby(dir) {
+        if Instant::now() > deadline {
+            return Err(err!(
+                OBJECT_IN_USE,
+                "the server (process {pid}) was not promoted within {} seconds",
+                timeout.as_secs()
+            ));
+        }
+        running(dir)?;
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
 }
 
 /// The directory's account of itself: one line, and whether a server is running.

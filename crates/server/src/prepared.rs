@@ -38,14 +38,21 @@ pub struct PreparedTransactions(Mutex<BTreeMap<String, Entry>>);
 impl PreparedTransactions {
     /// With those that were prepared before the server started.
     pub fn restored(catalog: &Catalog) -> PreparedTransactions {
+        let none = Mutex::new(WaitEvent::LWLockTwoPhaseState, BTreeMap::new());
+        let all = PreparedTransactions(none);
+        all.restore(catalog);
+        all
+    }
+
+    /// Takes those over that the catalog has found.
+    pub fn restore(&self, catalog: &Catalog) {
         let entry = |one: catalog::Restored| {
             let held = Held { tx: one.tx, catalog_tx: one.catalog_tx };
             let name = one.prepared.name.clone();
             let xid = one.prepared.top().0;
             (name.gid.clone(), Entry { name: Some(name), xid, held: Some(Box::new(held)) })
         };
-        let all = catalog.take_restored().into_iter().map(entry).collect();
-        PreparedTransactions(Mutex::new(WaitEvent::LWLockTwoPhaseState, all))
+        self.0.lock().extend(catalog.take_restored().into_iter().map(entry));
     }
 
     /// Takes a name.

@@ -20,9 +20,10 @@ use crate::http::endpoint::address;
 use crate::init::{self, InitOptions};
 use crate::server::Server;
 use crate::signals::{self, Stop};
+use crate::standby::{self, Standby};
 use crate::{
-    archiver, autovacuum, control, directory, http, listener, log, partition_maintenance, resize,
-    saved_statistics, supervisor, wait_sampler,
+    control, directory, http, listener, log, primary, resize, saved_statistics, supervisor,
+    wait_sampler,
 };
 
 /// Serves a data directory (a missing or empty one is initialised first) until it is told to stop.
@@ -86,11 +87,21 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
     let txn = TxnManager::new(dir);
     let options = storage::Options {
         accept_loss_from: config.accept_loss_from,
+        follows: standby::is_standby(dir),
         ..storage::Options::from_settings()
     };
     let storage = Storage::recover_with(dir, txn.participant(None), options)?;
-    txn.attach(&storage);
+    let follows = standby::is_standby(dir);
+    let oldest = standby::saved_oldest(dir);
+    match follows {
+        true => txn.attach_following(&storage, oldest),
+        false => txn.attach(&storage),
+    }
     let catalog = Catalog::open(&storage, &txn)?;
+    let standby = match follows {
+        true => Standby::following(storage.wal.flushed(), oldest.is_some()),
+        false => Standby::default(),
+    };
     let settings = &config.values.settings;
     let workers = Workers::start(settings.int(setting::WORKERS) as usize)?;
     let port = settings.int(setting::PORT) as u16;
@@ -115,14 +126,18 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
         },
         workers,
         config,
+        standby,
     )?);
-    server.autovacuum.start(&server, autovacuum::work);
     server.resizer.start(&server, resize::work);
     saved_statistics::restore(&server);
     server.statistics.start(&server, saved_statistics::work);
-    server.archiver.start(&server, archiver::work);
-    server.partitions.start(&server, partition_maintenance::work);
-    server.subscriber.start(&server, crate::subscription::work);
+    if follows {
+        log::info("entering standby mode");
+        server.applier.start(&server, standby::apply::work);
+        server.receiver.start(&server, standby::receiver::work);
+    } else {
+        primary::start(&server);
+    }
     wait_sampler::start(&server);
     Ok((server, sockets))
 }
@@ -212,6 +227,8 @@ fn until_stopped(server: &Arc<Server>) -> Result<()> {
         server.engine.storage.abandon();
         return Ok(());
     }
+    server.receiver.stop();
+    server.applier.stop();
     server.autovacuum.stop();
     server.subscriber.stop();
     server.partitions.stop();
@@ -222,7 +239,9 @@ fn until_stopped(server: &Arc<Server>) -> Result<()> {
     server.http.stop();
     server.workers.shutdown();
     saved_statistics::save(server);
-    server.engine.catalog.sequences.flush()?;
+    if !server.standby.follows() {
+        server.engine.catalog.sequences.flush()?;
+    }
     server.engine.storage.shutdown()?;
     log::info("the database system is shut down");
     Ok(())

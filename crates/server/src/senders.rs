@@ -104,10 +104,20 @@ impl Wanted {
     }
 
     /// The position that enough of them have durable; None: too few are there.
+    #[cfg(test)]
     fn acknowledged<'a>(&self, senders: impl Iterator<Item = &'a Sender>) -> Option<Lsn> {
+        self.reached(senders, |sender| sender.flushed)
+    }
+
+    /// The position that enough of them have reached in some way; None: too few are there.
+    fn reached<'a>(
+        &self,
+        senders: impl Iterator<Item = &'a Sender>,
+        position: impl Fn(&Sender) -> Lsn,
+    ) -> Option<Lsn> {
         let mut asked: Vec<(usize, Lsn)> = senders
             .filter(|s| s.state == "streaming" || s.state == "catchup")
-            .map(|s| (self.priority(&s.application), s.flushed))
+            .map(|s| (self.priority(&s.application), position(s)))
             .filter(|one| one.0 > 0)
             .collect();
         if asked.len() < self.count {
@@ -164,10 +174,14 @@ impl Registered {
 
 impl State {
     fn acknowledge(&self, storage: &Storage) {
-        if self.wanted.count > 0
-            && let Some(upto) = self.wanted.acknowledged(self.all.values())
-        {
+        if self.wanted.count == 0 {
+            return;
+        }
+        if let Some(upto) = self.wanted.reached(self.all.values(), |sender| sender.flushed) {
             storage.wal.acknowledge(upto);
+        }
+        if let Some(upto) = self.wanted.reached(self.all.values(), |sender| sender.applied) {
+            storage.wal.acknowledge_applied(upto);
         }
     }
 }
@@ -210,7 +224,8 @@ impl Senders {
         let wanted = Wanted::parse(settings.str(setting::SYNCHRONOUS_STANDBY_NAMES));
         let mut state = self.state.lock();
         state.wanted = wanted.unwrap_or_default();
-        storage.wal.set_quorum(state.wanted.count > 0);
+        // What a standby has is its primary's already.
+        storage.wal.set_quorum(state.wanted.count > 0 && !storage.follows());
         state.acknowledge(storage);
     }
 }

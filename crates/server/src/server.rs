@@ -83,6 +83,12 @@ pub struct Server {
     pub archiver: Background,
     /// The archiver's counts.
     pub archived: crate::archived::Counts,
+    /// Following another server.
+    pub standby: crate::standby::Standby,
+    /// Receives the log of the server that is followed.
+    pub receiver: Background,
+    /// Applies it.
+    pub applier: Background,
     /// Those who send the log.
     pub senders: crate::senders::Senders,
     /// Counts of the changes and reads of each table.
@@ -138,7 +144,12 @@ impl Server {
     ///
     /// # Errors
     /// When there is no source of random numbers.
-    pub fn new(engine: Engine, workers: Arc<Workers>, config: Config) -> Result<Server> {
+    pub fn new(
+        engine: Engine,
+        workers: Arc<Workers>,
+        config: Config,
+        standby: crate::standby::Standby,
+    ) -> Result<Server> {
         publish(&config);
         let failed = |e| Error::io("open /dev/urandom", &e);
         let mut random = File::open("/dev/urandom").map_err(failed)?;
@@ -156,6 +167,9 @@ impl Server {
             channels: Channels::default(),
             exports: crate::exports::Exports::default(),
             prepared,
+            standby,
+            receiver: Background::new("walreceiver"),
+            applier: Background::new("startup"),
             senders,
             archiver: Background::new("archiver"),
             archived: Default::default(),
@@ -206,6 +220,11 @@ impl Server {
     /// # Errors
     /// As [`Config::reload`].
     pub fn reload(&self) -> Result<()> {
+        if self.standby.follows()
+            && std::fs::remove_file(self.engine.storage.dir().join(crate::standby::PROMOTE)).is_ok()
+        {
+            self.standby.ask_promotion()?;
+        }
         let mut config = self.config.lock();
         config.reload()?;
         publish(&config);
@@ -264,6 +283,14 @@ impl Server {
         let read = (&self.random).read_exact(&mut bytes);
         read.map_err(|e| Error::io("read /dev/urandom", &e))?;
         Ok(bytes)
+    }
+
+    /// Settings mean something else than before, without having changed: the standby has become a primary.
+    pub fn renew_settings(&self) {
+        let (values, _) = self.values();
+        self.senders.configure(&values.settings, &self.engine.storage);
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        self.history.note("setting", 0, "the standby has become a primary");
     }
 
     /// No new sessions from here on.

@@ -78,6 +78,11 @@ pub fn supervise(dir: &Path, overrides: Overrides, arguments: &[String]) -> Resu
     supervisor.run()
 }
 
+/// Whether a supervisor has started this process.
+pub fn is_supervised() -> bool {
+    std::env::var_os(SUPERVISOR).is_some()
+}
+
 /// Called by the server: it ends when its supervisor does.
 ///
 /// # Errors

@@ -59,7 +59,7 @@ pub struct BackupEnd {
 }
 
 /// Folders of the directory whose content is not copied as it comes.
-const OWN_FOLDERS: [&str; 4] = ["base", "wal", "commitlog", "lost"];
+const OWN_FOLDERS: [&str; 5] = ["base", "wal", "commitlog", "lost", "slots"];
 
 impl Storage {
     /// The replication slots.
@@ -144,6 +144,7 @@ impl Backup {
                 "threadgres.files.",
                 "threadgres.lock",
                 "threadgres.address",
+                "standby.",
             ];
             let passing = name.ends_with(".tmp") || name.ends_with(".pid") || name.starts_with('.');
             if path.is_file() && !passing && !own.iter().any(|own| name.starts_with(own)) {

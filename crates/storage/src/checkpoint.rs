@@ -102,6 +102,9 @@ pub(crate) fn run(core: &Core) {
 
 /// Whether the last complete checkpoint has it all.
 fn nothing_logged(core: &Core) -> bool {
+    if core.log.follows() {
+        return core.restart_at.load(Ordering::Acquire) <= core.control.lock().redo.0;
+    }
     core.log.insert_position() == core.control.lock().redo
 }
 
@@ -160,6 +163,9 @@ fn attempt(core: &Core, hurry: bool, timed: bool) {
 /// Makes a checkpoint; `last`: nothing runs any more, so the directory is clean afterwards.
 pub(crate) fn make(core: &Core, pace: &Pace, last: bool) -> Result<()> {
     let _one = core.checkpointing.lock();
+    if core.log.follows() {
+        return crate::standby::make_restart_point(core, pace);
+    }
     let before = core.control.lock().clone();
     if core.log.insert_position() == before.redo && before.clean == last {
         return Ok(());
@@ -170,6 +176,19 @@ pub(crate) fn make(core: &Core, pace: &Pace, last: bool) -> Result<()> {
     core.log.flush(redo)?;
     let participant = core.participant()?;
     let state = participant.checkpoint(redo)?;
+    write_out(core, pace)?;
+    core.change_control(|control| {
+        control.clean = last && core.log.insert_position() == redo;
+        control.redo = redo;
+        control.state = state;
+    })?;
+    let grown = redo.0 - before.redo.0;
+    recycle(core, redo.0, grown);
+    Ok(())
+}
+
+/// Writes every page that is dirty, and makes all files durable.
+pub(crate) fn write_out(core: &Core, pace: &Pace) -> Result<()> {
     let began = Instant::now();
     write_pages(core, pace)?;
     add_time(&core.counters.checkpoint_write_ns, began);
@@ -180,13 +199,6 @@ pub(crate) fn make(core: &Core, pace: &Pace, last: bool) -> Result<()> {
         return Err(stopping());
     }
     faults::reach_critical(Fault::Checkpoint);
-    core.change_control(|control| {
-        control.clean = last && core.log.insert_position() == redo;
-        control.redo = redo;
-        control.state = state;
-    })?;
-    let grown = redo.0 - before.redo.0;
-    recycle(core, redo.0, grown);
     Ok(())
 }
 
@@ -232,7 +244,7 @@ fn slow_down(core: &Core, pace: &Pace, done: f64) {
 }
 
 /// Keeps as many segments ready as the log grew by between two checkpoints, within `max_wal_size`.
-fn recycle(core: &Core, redo: u64, grown: u64) {
+pub(crate) fn recycle(core: &Core, redo: u64, grown: u64) {
     let size = core.segments.size;
     let current = core.log.flushed().0 / size;
     let spare = (grown.min(core.options.max_wal_size() / 2) / size).max(1) + 1;

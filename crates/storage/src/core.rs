@@ -1,11 +1,12 @@
 //! The state that the background threads share with [`crate::Storage`].
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use base::settings::{live_int, setting};
-use base::{Result, WaitEvent};
+use base::{RelId, Result, WaitEvent};
 use sched::Mutex;
 
 use crate::buffer::pool::Pool;
@@ -38,6 +39,11 @@ pub(crate) struct Core {
     pub held: Mutex<Held>,
     /// Replication slots.
     pub slots: Slots,
+    /// The newest checkpoint of the primary from which a restart may begin: [`crate::standby`].
+    pub restart_at: AtomicU64,
+    /// See [`crate::timeline`].
+    pub timeline: AtomicU32,
+    nothing: HashSet<RelId>,
     participant: Mutex<Option<Arc<dyn Participant>>>,
 }
 
@@ -55,6 +61,7 @@ impl Core {
         control: Control,
         participant: Arc<dyn Participant>,
         slots: Slots,
+        timeline: u32,
     ) -> Core {
         Core {
             dir,
@@ -70,8 +77,16 @@ impl Core {
             checkpointing: Mutex::new(WaitEvent::LWLockOther, ()),
             held: Mutex::new(WaitEvent::LWLockOther, Held::default()),
             slots,
+            restart_at: AtomicU64::new(0),
+            timeline: AtomicU32::new(timeline),
+            nothing: HashSet::new(),
             participant: Mutex::new(WaitEvent::LWLockOther, Some(participant)),
         }
+    }
+
+    /// No relations.
+    pub(crate) fn nothing(&self) -> &HashSet<RelId> {
+        &self.nothing
     }
 
     pub(crate) fn participant(&self) -> Result<Arc<dyn Participant>> {

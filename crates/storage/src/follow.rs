@@ -44,6 +44,7 @@ impl Wal {
     pub fn set_quorum(&self, on: bool) {
         self.log.followers.quorum.store(on, Ordering::SeqCst);
         self.log.followers.wake_acknowledged();
+        self.log.followers.wake_applied();
     }
 
     /// Enough replicas have the log up to here.
@@ -52,6 +53,44 @@ impl Wal {
         if followers.acknowledged.fetch_max(upto.0, Ordering::SeqCst) < upto.0 {
             followers.wake_acknowledged();
         }
+    }
+
+    /// Enough replicas have applied the log up to here.
+    pub fn acknowledge_applied(&self, upto: Lsn) {
+        let followers = &self.log.followers;
+        if followers.applied.fetch_max(upto.0, Ordering::SeqCst) < upto.0 {
+            followers.wake_applied();
+        }
+    }
+
+    fn is_applied(&self, upto: Lsn) -> bool {
+        let followers = &self.log.followers;
+        !followers.quorum.load(Ordering::SeqCst)
+            || followers.applied.load(Ordering::SeqCst) >= upto.0
+    }
+
+    /// As [`Wal::await_acknowledged`], and until enough replicas have applied it.
+    ///
+    /// # Errors
+    /// As [`Wal::await_acknowledged`].
+    pub fn await_applied(&self, upto: Lsn) -> Result<()> {
+        self.await_acknowledged(upto)?;
+        let task = sched::current();
+        while !self.is_applied(upto) {
+            self.log.followers.awaiting_applied.lock().push((upto.0, task.clone()));
+            fence(Ordering::SeqCst);
+            if !self.is_applied(upto) {
+                sched::park(WaitEvent::IPCSyncRep, None);
+            }
+            let mut waiting = self.log.followers.awaiting_applied.lock();
+            waiting.retain(|(_, known)| !std::sync::Arc::ptr_eq(known, &task));
+            drop(waiting);
+            match sched::check_interrupts() {
+                Err(error) if error.severity() == Severity::Error => return Ok(()),
+                other => other?,
+            }
+        }
+        Ok(())
     }
 
     /// Waits until what was logged up to here is durable and acknowledged. A cancelled statement does not wait for
@@ -118,10 +157,20 @@ impl Storage {
         self.core.segments.size
     }
 
-    /// The name that PostgreSQL's programs give a segment of the first timeline.
+    /// The timeline that the log is on.
+    pub fn timeline(&self) -> u32 {
+        self.core.timeline.load(Ordering::Acquire)
+    }
+
+    /// The log goes on in another timeline.
+    pub fn set_timeline(&self, timeline: u32) {
+        self.core.timeline.store(timeline, Ordering::Release);
+    }
+
+    /// The name that PostgreSQL's programs give a segment of the timeline.
     pub fn segment_name(&self, number: u64) -> String {
         let in_each = (1 << 32) / self.core.segments.size;
-        format!("{:08X}{:08X}{:08X}", 1, number / in_each, number % in_each)
+        format!("{:08X}{:08X}{:08X}", self.timeline(), number / in_each, number % in_each)
     }
 
     /// The least position from which the log is there.

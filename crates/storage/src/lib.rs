@@ -48,7 +48,9 @@ mod recovery;
 mod restore;
 mod signal;
 mod slots;
+mod standby;
 mod stats;
+mod timeline;
 pub mod wal;
 
 use std::ops::Range;
@@ -79,9 +81,11 @@ pub use mtr::{Mtr, PageRef};
 pub use options::Options;
 pub use page::{PAGE_HEADER, PAGE_SIZE, Page};
 pub use participant::Participant;
-pub use restore::{RestoreTarget, restore};
+pub use restore::{Marks, RestoreTarget, restore};
 pub use slots::{SlotRecord, Slots};
+pub use standby::{LogReceiver, Replay};
 pub use stats::Stats;
+pub use timeline::{HISTORY, History, Switch};
 pub use wal::Wal;
 pub use wal::stream::{LogStream, Logged};
 
@@ -217,7 +221,7 @@ impl Storage {
         let signal = Arc::new(Signal::new());
         let log = Arc::new(wal::Log::new(&options, &signal, &counters)?);
         let segments = Segments::new(dir, control.segment_size, options.fsync);
-        let survey = Survey::make(&segments, &control, options.accept_loss_from)?;
+        let survey = Survey::make(&segments, &control, (options.accept_loss_from, options.follows))?;
         let files = Arc::new(Files::new(dir, &options, &counters, manifest, looks));
         files.expect_less(
             survey.cuts.iter().map(|(key, blocks)| (*key, *blocks)),
@@ -251,6 +255,7 @@ impl Storage {
             log.discard_all();
         }
         let slots = Slots::open(dir)?;
+        let timeline = History::read(dir)?.current();
         let core = Arc::new(Core::new(
             dir.to_owned(),
             options,
@@ -263,6 +268,7 @@ impl Storage {
             control,
             participant.clone(),
             slots,
+            timeline,
         ));
         let storage = Arc::new(Storage {
             pool: buffers,
@@ -576,7 +582,7 @@ impl Storage {
         // The participant may log something in a checkpoint; then one more makes it clean.
         for _ in 0..3 {
             result = checkpoint::make(&self.core, &Pace::HURRY, true);
-            if result.is_err() || self.core.control.lock().clean {
+            if result.is_err() || self.follows() || self.core.control.lock().clean {
                 break;
             }
         }

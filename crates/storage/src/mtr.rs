@@ -79,6 +79,11 @@ impl<'s> Mtr<'s> {
 
     /// The page, about to be changed.
     fn change(&mut self, page: PageRef) -> (&mut Scratch, &mut Page) {
+        if !self.changed {
+            // Before anything is changed, so that this ends a statement and not the server.
+            let own = !self.storage.follows() || self.id(page).rel.is_temporary();
+            assert!(own, "a standby changes pages by its primary's log only");
+        }
         self.changed = true;
         let scratch = self.scratch_mut();
         let slot = &mut scratch.pages[page.0];

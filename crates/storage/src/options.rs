@@ -25,6 +25,8 @@ pub struct Options {
     pub max_files: Option<usize>,
     /// Damage of the log at this position, and at no other, is accepted: what was committed after it is lost.
     pub accept_loss_from: Option<Lsn>,
+    /// The directory is a standby's: records behind the end of its log were durable in the primary, not here.
+    pub follows: bool,
 }
 
 impl Options {
@@ -42,6 +44,7 @@ impl Options {
             fsync: None,
             max_files: None,
             accept_loss_from: None,
+            follows: false,
         }
     }
 

@@ -10,6 +10,14 @@ pub trait Participant: Send + Sync {
     fn restore(&self, state: &[u8]) -> Result<()>;
     /// A record with a payload, in log order; `lsn` is the record's end.
     fn redo(&self, code: u8, payload: &[u8], lsn: Lsn) -> Result<()>;
+    /// A payload of a record of which no page has been changed yet, in a server that follows another one: what the
+    /// change would take away from readers is waited for.
+    ///
+    /// # Errors
+    /// Those that keep the record from being applied now; it comes again.
+    fn before(&self, _code: u8, _payload: &[u8]) -> Result<()> {
+        Ok(())
+    }
     /// Part of the log was given up: ids may have been handed out that it does not tell of. Comes before
     /// [`Participant::recovered`].
     fn lost(&self) {}

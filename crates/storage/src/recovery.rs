@@ -54,6 +54,8 @@ pub(crate) struct Redo<'a> {
     parts: HashMap<u64, Vec<u8>>,
     /// Relations whose files are going to be removed.
     dropped: &'a HashSet<RelId>,
+    /// Readers are there: see [`crate::standby`].
+    follows: bool,
 }
 
 impl<'a> Redo<'a> {
@@ -64,7 +66,23 @@ impl<'a> Redo<'a> {
         survey: &'a Survey,
     ) -> Redo<'a> {
         let dropped = &survey.dropped;
-        Redo { files, pool, participant, parts: HashMap::new(), dropped }
+        Redo { files, pool, participant, parts: HashMap::new(), dropped, follows: false }
+    }
+
+    /// For records that are applied beside readers.
+    pub(crate) fn following(
+        files: &'a Files,
+        pool: &'a BufferPool,
+        participant: &'a dyn Participant,
+        parts: HashMap<u64, Vec<u8>>,
+        dropped: &'a HashSet<RelId>,
+    ) -> Redo<'a> {
+        Redo { files, pool, participant, parts, dropped, follows: true }
+    }
+
+    /// Large payloads of which not all parts have come.
+    pub(crate) fn into_parts(self) -> HashMap<u64, Vec<u8>> {
+        self.parts
     }
 
     /// Applies the records that the survey has seen.
@@ -78,7 +96,7 @@ impl<'a> Redo<'a> {
         Ok(())
     }
 
-    fn apply(&mut self, record: &Record<'_>) -> Result<()> {
+    pub(crate) fn apply(&mut self, record: &Record<'_>) -> Result<()> {
         match record.kind {
             FILLER => Ok(()),
             CHANGES => self.apply_changes(record),
@@ -103,7 +121,12 @@ impl<'a> Redo<'a> {
             DROPPED => {
                 let (_, mut body) = record.pages()?;
                 let rel = RelId(body.u32()?);
-                self.files.mark_dropped(rel)?;
+                let forks = self.files.mark_dropped(rel)?;
+                if self.follows {
+                    for (fork, blocks) in forks {
+                        self.pool.pool.forget(rel, fork, 0..blocks);
+                    }
+                }
                 self.files.remove(rel)
             }
             PART => {
@@ -129,11 +152,23 @@ impl<'a> Redo<'a> {
 
     fn apply_changes(&mut self, record: &Record<'_>) -> Result<()> {
         let (pages, mut payloads) = record.pages()?;
+        // While others read, all pages are latched before the first one changes.
+        let mut latched = Vec::new();
         for (index, entry) in pages.iter().enumerate() {
-            if entry.flags & record::UNCHANGED == 0 {
-                self.apply_page(record, index, entry)?;
+            if entry.flags & record::UNCHANGED != 0 || self.dropped.contains(&entry.id.rel) {
+                continue;
+            }
+            let guard = self.latch(entry)?;
+            match self.follows {
+                true => latched.push((index, guard)),
+                false => apply_page(record, index, entry, guard)?,
             }
         }
+        let mut kept = Vec::with_capacity(latched.len());
+        for (index, guard) in latched {
+            kept.push(apply_latched(record, index, &pages[index], guard)?);
+        }
+        drop(kept);
         while !payloads.is_empty() {
             let (code, len) = (payloads.u8()?, payloads.u32()? as usize);
             self.participant.redo(code, payloads.bytes(len)?, record.end)?;
@@ -141,36 +176,49 @@ impl<'a> Redo<'a> {
         Ok(())
     }
 
-    fn apply_page(
-        &mut self,
-        record: &Record<'_>,
-        index: usize,
-        entry: &PageEntry<'_>,
-    ) -> Result<()> {
-        if self.dropped.contains(&entry.id.rel) {
-            return Ok(());
-        }
+    /// The page of an entry, latched.
+    fn latch(&self, entry: &PageEntry<'_>) -> Result<WriteGuard> {
         self.files.ensure(entry.id)?;
-        let whole = entry.flags & (INIT | IMAGE) != 0;
-        let pinned = if whole { self.pool.pin_new(entry.id)? } else { self.pool.pin(entry.id)? };
-        let mut guard: WriteGuard = pinned.write();
-        if !whole && guard.lsn() >= record.end {
-            return Ok(());
-        }
-        guard.make_dirty();
-        let page = guard.page_mut();
-        match &entry.image {
-            Some(image) => image.restore(page)?,
-            None => {
-                if entry.flags & INIT != 0 {
-                    page.fill(0);
-                }
-                record::apply_ops(record.ops, index, page)?;
-            }
-        }
-        page::set_lsn(page, record.end);
-        Ok(())
+        // A page that is not read is one of zeros until its record is applied: nobody may look at it meanwhile.
+        let unread = entry.flags & (INIT | IMAGE) != 0 && !self.follows;
+        let pinned = if unread { self.pool.pin_new(entry.id)? } else { self.pool.pin(entry.id)? };
+        Ok(pinned.write())
     }
+}
+
+fn apply_page(
+    record: &Record<'_>,
+    index: usize,
+    entry: &PageEntry<'_>,
+    guard: WriteGuard,
+) -> Result<()> {
+    apply_latched(record, index, entry, guard).map(drop)
+}
+
+/// Brings a page to the record's end.
+fn apply_latched(
+    record: &Record<'_>,
+    index: usize,
+    entry: &PageEntry<'_>,
+    mut guard: WriteGuard,
+) -> Result<WriteGuard> {
+    let whole = entry.flags & (INIT | IMAGE) != 0;
+    if !whole && guard.lsn() >= record.end {
+        return Ok(guard);
+    }
+    guard.make_dirty();
+    let page = guard.page_mut();
+    match &entry.image {
+        Some(image) => image.restore(page)?,
+        None => {
+            if entry.flags & INIT != 0 {
+                page.fill(0);
+            }
+            record::apply_ops(record.ops, index, page)?;
+        }
+    }
+    page::set_lsn(page, record.end);
+    Ok(guard)
 }
 
 fn in_record(error: Error, record: &Record<'_>) -> Error {

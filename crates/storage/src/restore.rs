@@ -17,7 +17,7 @@ use crate::wal::record::{CHANGES, Record};
 use crate::wal::segment::Segments;
 
 /// Where a restore ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RestoreTarget {
     /// At the end of the log.
     End,
@@ -27,13 +27,21 @@ pub enum RestoreTarget {
     Position(Lsn),
     /// With the last mark of a time that is not later, in microseconds since 2000-01-01 UTC.
     Time(i64),
+    /// With the first point of this name.
+    Name(String),
 }
 
 /// Gets a segment by the name that PostgreSQL's programs give it, into a file; false: there is none.
 pub type Fetch<'a> = &'a mut dyn FnMut(&str, &Path) -> Result<bool>;
 
-/// The time that a payload with this code marks.
-pub type TimeOf<'a> = &'a dyn Fn(u8, &[u8]) -> Option<i64>;
+/// The marks in the log: the time, and the name, of a payload with this code.
+#[derive(Clone, Copy)]
+pub struct Marks<'a> {
+    /// Microseconds since 2000-01-01 UTC.
+    pub time_of: &'a dyn Fn(u8, &[u8]) -> Option<i64>,
+    /// A point's name.
+    pub name_of: &'a dyn Fn(u8, &[u8]) -> Option<String>,
+}
 
 /// Fetches the log for a copy, and cuts it at the target; where that is.
 ///
@@ -42,9 +50,9 @@ pub type TimeOf<'a> = &'a dyn Fn(u8, &[u8]) -> Option<i64>;
 /// `22023` for a target before that or behind the end of the log; I/O.
 pub fn restore(
     dir: &Path,
-    target: RestoreTarget,
+    target: &RestoreTarget,
     fetch: Fetch<'_>,
-    time_of: TimeOf<'_>,
+    marks: Marks<'_>,
 ) -> Result<Lsn> {
     Control::read(dir)?;
     let _lock = DirLock::take(dir)?;
@@ -52,7 +60,7 @@ pub fn restore(
     let mut control = Control::read(dir)?;
     let segments = Segments::new(dir, control.segment_size, None);
     fetch_all(dir, &segments, control.redo, fetch)?;
-    let end = find(&segments, &control, target, time_of)?;
+    let end = find(&segments, &control, target, marks)?;
     segments.cut_at(end.0).map_err(|e| Error::io("cut the write-ahead log", &e))?;
     (control.durable, control.clean) = (end, false);
     control.write(dir, true)?;
@@ -63,15 +71,22 @@ pub fn restore(
 fn fetch_all(dir: &Path, segments: &Segments, redo: Lsn, fetch: Fetch<'_>) -> Result<()> {
     let failed = |e: io::Error| Error::io("keep a segment of the archive", &e);
     let in_each = (1 << 32) / segments.size;
+    let newest = crate::History::read(dir)?.current();
     let folder = dir.join("wal");
     fs::create_dir_all(&folder).map_err(failed)?;
     for number in redo.0 / segments.size.. {
-        let name = format!("{:08X}{:08X}{:08X}", 1, number / in_each, number % in_each);
         let aside = folder.join("restored.tmp");
-        let _ = fs::remove_file(&aside);
-        if !fetch(&name, &aside)? {
-            break;
+        let mut found = None;
+        // The newest timeline that the copy has been on has the segment, or one before.
+        for timeline in (1..=newest).rev() {
+            let name = format!("{timeline:08X}{:08X}{:08X}", number / in_each, number % in_each);
+            let _ = fs::remove_file(&aside);
+            if fetch(&name, &aside)? {
+                found = Some(name);
+                break;
+            }
         }
+        let Some(name) = found else { break };
         let length = fs::metadata(&aside).map_err(failed)?.len();
         if length != segments.size {
             return Err(err!(
@@ -89,22 +104,29 @@ fn fetch_all(dir: &Path, segments: &Segments, redo: Lsn, fetch: Fetch<'_>) -> Re
 fn find(
     segments: &Segments,
     control: &Control,
-    target: RestoreTarget,
-    time_of: TimeOf<'_>,
+    target: &RestoreTarget,
+    marks: Marks<'_>,
 ) -> Result<Lsn> {
     let whole = control.durable;
     let mut reader = LogReader::to_look(segments.clone(), control.redo);
-    let (mut end, mut marked, mut reached) = (control.redo, None, false);
+    let (mut end, mut marked_end, mut reached) = (control.redo, None, false);
     while let Some((at, bytes)) = reader.next()? {
         let record = Record::parse(bytes, at)?;
         reached = match target {
             RestoreTarget::End => false,
             RestoreTarget::Immediate => Lsn(at) >= whole,
-            RestoreTarget::Position(position) => record.end > position,
-            RestoreTarget::Time(time) => match marks(&record, time_of)? {
-                Some(mark) if mark > time => true,
+            RestoreTarget::Position(position) => record.end > *position,
+            RestoreTarget::Name(name) => {
+                let found = marked(&record, marks.name_of)?.is_some_and(|found| found == *name);
+                if found {
+                    marked_end = Some(record.end);
+                }
+                found
+            }
+            RestoreTarget::Time(time) => match marked(&record, marks.time_of)? {
+                Some(mark) if mark > *time => true,
                 Some(_) => {
-                    marked = Some(record.end);
+                    marked_end = Some(record.end);
                     false
                 }
                 None => false,
@@ -123,7 +145,8 @@ fn find(
         .detail(format!("The backup is whole from position {whole} on."))
     };
     let wanted = match target {
-        RestoreTarget::Time(_) => marked.ok_or_else(before)?,
+        RestoreTarget::Time(_) => marked_end.ok_or_else(before)?,
+        RestoreTarget::Name(_) => marked_end.unwrap_or(end),
         _ => end,
     };
     if reached && wanted < whole {
@@ -136,8 +159,9 @@ fn find(
         )
         .hint("Segments are missing in the archive."));
     }
-    let behind = matches!(target, RestoreTarget::Position(position) if position > end);
-    if behind || matches!(target, RestoreTarget::Time(_)) && !reached {
+    let behind = matches!(target, RestoreTarget::Position(position) if *position > end);
+    let marks_it = matches!(target, RestoreTarget::Time(_) | RestoreTarget::Name(_));
+    if behind || marks_it && !reached {
         return Err(err!(
             INVALID_PARAMETER_VALUE,
             "recovery ended before configured recovery target was reached"
@@ -147,8 +171,8 @@ fn find(
     Ok(wanted)
 }
 
-/// The time that a record marks.
-fn marks(record: &Record<'_>, time_of: TimeOf<'_>) -> Result<Option<i64>> {
+/// The mark of a record.
+fn marked<T>(record: &Record<'_>, of: &dyn Fn(u8, &[u8]) -> Option<T>) -> Result<Option<T>> {
     if record.kind != CHANGES {
         return Ok(None);
     }
@@ -156,7 +180,7 @@ fn marks(record: &Record<'_>, time_of: TimeOf<'_>) -> Result<Option<i64>> {
     let mut found = None;
     while !payloads.is_empty() {
         let (code, len) = (payloads.u8()?, payloads.u32()? as usize);
-        found = time_of(code, payloads.bytes(len)?).or(found);
+        found = of(code, payloads.bytes(len)?).or(found);
     }
     Ok(found)
 }

@@ -39,7 +39,7 @@ mod writer;
 
 use std::cmp::Ordering as Order;
 use std::collections::BinaryHeap;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 use base::{Error, Lsn, Result, WaitEvent, err};
@@ -51,9 +51,6 @@ use crate::mtr::scratch::Scratch;
 use crate::options::Options;
 use crate::signal::{Signal, stopping};
 use crate::stats::{Counters, bump};
-
-#[cfg(debug_assertions)]
-use std::sync::atomic::AtomicBool;
 
 pub(crate) use writer::{spawn as spawn_writer, trigger};
 
@@ -117,6 +114,8 @@ pub(crate) struct Log {
     /// Taken shared by what must lie on one side of every redo position as a whole, exclusively
     /// by the checkpointer when it takes one.
     barrier: RawLwLock,
+    /// The log is another server's: nothing is ever added to it here.
+    follows: AtomicBool,
     /// See [`Wal::hold_syncs`].
     #[cfg(debug_assertions)]
     syncs_held: AtomicBool,
@@ -258,6 +257,7 @@ impl Log {
             opened_at: AtomicU64::new(0),
             next_parts: AtomicU64::new(0),
             barrier: RawLwLock::new(WaitEvent::LWLockOther),
+            follows: AtomicBool::new(false),
             #[cfg(debug_assertions)]
             syncs_held: AtomicBool::new(false),
         })
@@ -271,6 +271,27 @@ impl Log {
         self.flushed.store(end.0, Ordering::Release);
         self.redo.store(redo.0, Ordering::Release);
         self.opened_at.store(end.0, Ordering::Release);
+    }
+
+    /// From here on, or no longer, the log is another server's.
+    pub(crate) fn set_follows(&self, follows: bool) {
+        self.follows.store(follows, Ordering::SeqCst);
+    }
+
+    /// Whether the log is another server's.
+    #[inline]
+    pub(crate) fn follows(&self) -> bool {
+        self.follows.load(Ordering::Relaxed)
+    }
+
+    /// The other server's log is here, durably, up to a record's end.
+    pub(crate) fn advance(&self, end: Lsn) {
+        debug_assert!(self.follows());
+        for word in [&self.position, &self.written, &self.flushed] {
+            word.store(end.0, Ordering::Release);
+        }
+        self.limit.store(end.0 + self.ring.size(), Ordering::Release);
+        self.followers.wake();
     }
 
     pub(crate) fn insert_position(&self) -> Lsn {
@@ -382,6 +403,8 @@ impl Log {
         on_reserved: impl FnOnce(Lsn),
     ) -> Result<Lsn, EpochChanged> {
         let len = record.len() as u64;
+        // Who got here would make a history of its own under the same positions.
+        assert!(!self.follows(), "a standby writes no log of its own");
         assert!(
             len <= self.ring.size() / 2,
             "a log record of {len} bytes needs larger wal_buffers"

@@ -15,10 +15,13 @@ Threadgres: a threaded server that speaks PostgreSQL.
 
 Usage:
   threadgres serve -D DIR [-h ADDRESS] [-p PORT] [-k SOCKETDIR] [-c NAME=VALUE]… [--single-process]
-                  [--accept-loss-from LSN] [--allow-root]
+                  [--standby-of URL] [--accept-loss-from LSN] [--allow-root]
       serves the data directory in the foreground; a missing or empty one is initialised first.
       A supervisor process starts the server again after a crash; with --single-process there is none.
-      --accept-loss-from gives up what was committed after the position at which the log is damaged
+      --accept-loss-from gives up what was committed after the position at which the log is damaged.
+      --standby-of follows the server at URL: a missing or empty directory becomes a copy of it first
+  threadgres promote -D DIR [-t SECONDS]
+      makes the directory's server, a standby, a primary, and waits for that (default: 60 seconds)
   threadgres init -D DIR [-A|--auth METHOD] [-W|--pwprompt | --pwfile FILE] [-g|--allow-group-access]
                   [--allow-root]
       makes a new data directory; METHOD (trust, peer, scram-sha-256, …) is how clients on this machine
@@ -32,7 +35,8 @@ Usage:
   threadgres check -D DIR
       reads every file, table and index of a directory that nobody serves and says what is damaged;
       changes nothing
-  threadgres restore -D COPY [--archive FOLDER|COMMAND] [--target-lsn POSITION | --target-time TIME | --target-immediate]
+  threadgres restore -D COPY [--archive FOLDER|COMMAND] [--target-lsn POSITION | --target-time TIME |
+                  --target-name NAME | --target-immediate]
       takes the log of an archive over into a base backup, as far as the target (default: all of it); COMMAND
       has %f for a segment's name and %p for the file to be made. Serve COPY afterwards
   threadgres upgrade -D DIR
@@ -53,11 +57,13 @@ pub const SINGLE_PROCESS: &str = "--single-process";
 
 /// Names the damaged place after which everything may be lost.
 const ACCEPT_LOSS: &str = "--accept-loss-from";
+/// Names the primary.
+const STANDBY_OF: &str = "--standby-of";
 /// Says that `serve` and `init` may run as root.
 const ALLOW_ROOT: &str = "--allow-root";
 
 /// Long options and the letters that stand for them.
-const LONG: [(&str, char); 8] = [
+const LONG: [(&str, char); 9] = [
     ("--auth", 'A'),
     ("--pwprompt", 'W'),
     ("--pwfile", 'F'),
@@ -65,6 +71,7 @@ const LONG: [(&str, char); 8] = [
     ("--archive", 'R'),
     ("--target-lsn", 'L'),
     ("--target-time", 'T'),
+    ("--target-name", 'N'),
     ("--target-immediate", 'I'),
 ];
 
@@ -85,8 +92,17 @@ pub enum Command {
         single: bool,
         /// Where the log is damaged, if that is accepted.
         accept_loss_from: Option<Lsn>,
+        /// The primary to follow.
+        standby_of: Option<String>,
         /// As root, too.
         allow_root: bool,
+    },
+    /// `promote`.
+    Promote {
+        /// Data directory.
+        dir: PathBuf,
+        /// How long to wait.
+        timeout_s: u64,
     },
     /// `init`.
     Init {
@@ -151,6 +167,7 @@ struct Options {
     settings: Overrides,
     single: bool,
     accept_loss_from: Option<Lsn>,
+    standby_of: Option<String>,
     allow_root: bool,
     init: InitOptions,
     restore: Restore,
@@ -172,8 +189,9 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, String> {
         "serve" => "Dhpkc1r",
         "init" => "DAWgrF",
         "status" | "reload" | "check" | "upgrade" => "D",
-        "restore" => "DRLTI",
+        "restore" => "DRLTNI",
         "stop" => "Dmt",
+        "promote" => "Dt",
         "null-server" => "pc",
         other => return Err(format!("unknown command \"{other}\"")),
     };
@@ -195,6 +213,12 @@ fn read_options(
             let value =
                 args.next().transpose()?.ok_or(format!("option {ACCEPT_LOSS} needs a value"))?;
             options.accept_loss_from = Some(position(&value)?);
+            continue;
+        }
+        if arg == STANDBY_OF && allowed.contains('1') {
+            let value =
+                args.next().transpose()?.ok_or(format!("option {STANDBY_OF} needs a value"))?;
+            options.standby_of = Some(value);
             continue;
         }
         if arg == ALLOW_ROOT && allowed.contains('r') {
@@ -247,6 +271,7 @@ fn read_options(
             'R' => options.restore.source = Some(value),
             'L' => options.restore.position = Some(position(&value)?),
             'T' => options.restore.time = Some(value),
+            'N' => options.restore.name = Some(value),
             'm' => options.mode = Some(mode(&value)?),
             _ => {
                 let seconds = value.parse();
@@ -293,17 +318,24 @@ fn build(command: &str, options: Options) -> Result<Command, String> {
             settings: options.settings,
             single: options.single,
             accept_loss_from: options.accept_loss_from,
+            standby_of: options.standby_of,
             allow_root: options.allow_root,
         },
         "restore" => {
             let restore = options.restore;
-            let targets = [restore.position.is_some(), restore.time.is_some(), restore.immediate];
+            let targets = [
+                restore.position.is_some(),
+                restore.time.is_some(),
+                restore.name.is_some(),
+                restore.immediate,
+            ];
             if targets.into_iter().filter(|given| *given).count() > 1 {
                 return Err("only one target can be given".to_owned());
             }
             Command::Restore { dir, restore }
         }
         "upgrade" => Command::Upgrade { dir },
+        "promote" => Command::Promote { dir, timeout_s: options.timeout_s.unwrap_or(60) },
         "init" => {
             let (options, allow_root) = (options.init, options.allow_root);
             if options.prompt && options.password_file.is_some() {
@@ -340,6 +372,7 @@ mod tests {
             settings,
             single: false,
             accept_loss_from: None,
+            standby_of: None,
             allow_root: false,
         };
         assert_eq!(get("serve -D x -p7 -h ::1 -c work_mem=1MB").unwrap(), want);

@@ -50,13 +50,27 @@ fn run(command: Command) -> base::Result<ExitCode> {
     match command {
         Command::Help => print!("{HELP}"),
         Command::Version => println!("threadgres {}", env!("CARGO_PKG_VERSION")),
-        Command::Serve { dir, settings, single: true, accept_loss_from, allow_root } => {
+        Command::Serve {
+            dir,
+            settings,
+            single: true,
+            accept_loss_from,
+            standby_of,
+            allow_root,
+        } => {
             refuse_root(allow_root)?;
+            // A supervisor has done that before its first start.
+            if let Some(url) = standby_of.filter(|_| !server::supervisor::is_supervised()) {
+                server::standby::clone::prepare(&dir, &url)?;
+            }
             server::supervisor::follow_supervisor()?;
             server::serve(&dir, settings, accept_loss_from)?;
         }
-        Command::Serve { dir, settings, single: false, allow_root, .. } => {
+        Command::Serve { dir, settings, single: false, standby_of, allow_root, .. } => {
             refuse_root(allow_root)?;
+            if let Some(url) = standby_of {
+                server::standby::clone::prepare(&dir, &url)?;
+            }
             // They were read as text before.
             let mut arguments: Vec<String> = std::env::args().skip(1).collect();
             arguments.push(SINGLE_PROCESS.to_owned());
@@ -88,6 +102,10 @@ fn run(command: Command) -> base::Result<ExitCode> {
         Command::Upgrade { dir } => {
             control::upgrade(&dir)?;
             println!("the directory has this version's format");
+        }
+        Command::Promote { dir, timeout_s } => {
+            control::promote(&dir, Duration::from_secs(timeout_s))?;
+            println!("promoted");
         }
         Command::Reload { dir } => control::reload(&dir)?,
         Command::Status { dir } => {

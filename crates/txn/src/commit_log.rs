@@ -332,6 +332,49 @@ impl CommitLog {
         self.chunks.store(chunk + 1, Ordering::Release);
     }
 
+    /// For a server that follows another one, before anybody reads: transactions from `oldest` on that have not
+    /// committed may yet do so.
+    pub(crate) fn reopen(&self, oldest: Xid) {
+        let mut upkeep = self.upkeep.lock();
+        let chunks = self.chunks.load(Ordering::Acquire);
+        let first = oldest.0 >> CHUNK_BITS;
+        for chunk in first..chunks {
+            if self.entry(chunk).is_some_and(|e| e.live.load(Ordering::Acquire) != 0) {
+                for xid in (chunk * CHUNK).max(oldest.0)..(chunk + 1) * CHUNK {
+                    if self.get(Xid(xid)) == XidState::Aborted {
+                        self.set(Xid(xid), XidState::Unassigned);
+                    }
+                }
+                continue;
+            }
+            let old = self.entry(chunk).and_then(|e| e.bits.get());
+            self.make_live(&mut upkeep, chunk, |xid| match old {
+                _ if xid == Xid::BOOTSTRAP => XidState::Committed(Csn(0)),
+                Some(bits) if from_bits(bits, xid) != XidState::Aborted => from_bits(bits, xid),
+                _ if xid < oldest => XidState::Aborted,
+                _ => XidState::Unassigned,
+            });
+        }
+        upkeep.first_live = upkeep.first_live.min(first);
+    }
+
+    /// The fate of a transaction of the server that is followed.
+    pub(crate) fn follow(&self, xid: Xid, state: XidState) {
+        self.extend_to(xid.0 + 1);
+        let chunk = xid.0 >> CHUNK_BITS;
+        if self.is_reduced(chunk) {
+            let mut upkeep = self.upkeep.lock();
+            let old = self.entry(chunk).and_then(|e| e.bits.get());
+            self.make_live(&mut upkeep, chunk, |xid| match old {
+                _ if xid == Xid::BOOTSTRAP => XidState::Committed(Csn(0)),
+                Some(bits) => from_bits(bits, xid),
+                None => XidState::Aborted,
+            });
+            upkeep.first_live = upkeep.first_live.min(chunk);
+        }
+        self.set(xid, state);
+    }
+
     /// After recovery, before anybody reads: a transaction that was prepared before the start runs on, for the session in
     /// this slot of the registry.
     pub(crate) fn revive(&self, xid: Xid, owner: u32) {

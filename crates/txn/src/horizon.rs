@@ -147,6 +147,13 @@ impl Horizon {
         self.last_csn.fetch_max(csn.0, Ordering::SeqCst);
     }
 
+    /// Whoever takes a snapshot from here on takes one that is at least this, which is visible already. (As a computation
+    /// raises the bound: who looks at the slots afterwards misses none below.)
+    pub(crate) fn raise_bound(&self, csn: Csn) {
+        self.publish(csn);
+        self.bound.fetch_max(csn.0, Ordering::SeqCst);
+    }
+
     /// The newest snapshot, registered in the session's slot until it ends its statement.
     #[inline]
     pub(crate) fn register(&self, slot: &Slot) -> Csn {

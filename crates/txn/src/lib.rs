@@ -22,6 +22,7 @@
 //! | [`serial`] | SERIALIZABLE: predicate locks, rw-conflicts, safe snapshots |
 //! | [`lock`] | heavyweight locks, the deadlock detector, shared row locks |
 //! | [`prepared`] | two-phase commit |
+//! | [`standby`] | transactions of another server, whose log is followed |
 //! | `log`, `recovery` | the log's records, checkpoints and recovery |
 
 #![forbid(unsafe_code)]
@@ -37,6 +38,7 @@ mod recovery;
 mod registry;
 pub mod serial;
 pub mod snapshot;
+pub mod standby;
 pub mod transaction;
 mod waiters;
 
@@ -48,9 +50,10 @@ mod tests;
 pub use commit_log::XidStatus;
 pub use horizon::LiveSnapshots;
 pub use lock::{LockManager, LockMode, LockOwner, LockRow, LockTag, LockWait, RowLockMode};
-pub use log::time_of;
+pub use log::{REMOVED, name_of, time_of};
 pub use manager::{SessionSnapshots, TxnManager};
 pub use prepared::{PREPARED_PID, Prepared, PreparedName};
 pub use serial::Serial;
 pub use snapshot::Snapshot;
+pub use standby::Following;
 pub use transaction::{Isolation, SavepointLevel, Transaction};

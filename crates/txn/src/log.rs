@@ -11,6 +11,10 @@
 //! | 7 | time | microseconds since 2000-01-01 UTC (8): a mark for restores |
 //! | 8 | padding | any bytes |
 //!
+//! A commit that publishes a version of the catalog says so to those who follow the log: its payload for the upper layers
+//! is then [`PUBLISHES`], unless they have one of their own. Code 40 stands in records that take row versions away: see
+//! [`REMOVED`].
+//!
 //! There is no other abort record: a transaction that has neither a commit record nor one that it is prepared has aborted. Codes from 32 on
 //! belong to the upper layers; their part of a commit is given to them under code 32.
 
@@ -29,6 +33,20 @@ pub(crate) const TIME: u8 = 7;
 pub(crate) const PADDING: u8 = 8;
 /// The first code of the upper layers, and the one under which they get their part of a commit.
 pub(crate) const UPPER: u8 = 32;
+
+/// The upper layers' part of a commit that publishes a version of the catalog.
+pub(crate) const PUBLISHES: &[u8] = b"C";
+/// Row versions are taken away that snapshots before this CSN (8) may see. Recovery passes it by; who follows the log
+/// waits for such snapshots before the record's pages change.
+pub const REMOVED: u8 = 40;
+
+/// A named point for restores: the name's bytes. Recovery passes it by.
+pub(crate) const NAMED: u8 = 41;
+
+/// The name of the point that a payload with this code marks.
+pub fn name_of(code: u8, payload: &[u8]) -> Option<&str> {
+    std::str::from_utf8(payload).ok().filter(|_| code == NAMED)
+}
 
 /// The time that a payload with this code marks.
 pub fn time_of(code: u8, payload: &[u8]) -> Option<i64> {

@@ -65,27 +65,31 @@ pub(crate) struct Core {
     pub(crate) registry: Registry,
     pub(crate) horizon: Horizon,
     pub(crate) waiters: XidWaiters,
-    next_xid: CachePadded<AtomicU64>,
+    pub(crate) next_xid: CachePadded<AtomicU64>,
     /// Ids below this are logged and have their words in the commit log.
-    xid_limit: CachePadded<AtomicU64>,
+    pub(crate) xid_limit: CachePadded<AtomicU64>,
     /// The bound in the record on its way, or in the last one.
-    xid_announced: AtomicU64,
+    pub(crate) xid_announced: AtomicU64,
     xid_block: Mutex<()>,
-    oldest: CachePadded<AtomicU64>,
-    oids: Mutex<Oids>,
+    pub(crate) oldest: CachePadded<AtomicU64>,
+    pub(crate) oids: Mutex<Oids>,
     /// As `xid_announced`.
-    oid_announced: AtomicU32,
+    pub(crate) oid_announced: AtomicU32,
     /// 0, or the CSN of the publishing commit that is on its way; 1 until that is known.
     special: CachePadded<AtomicU64>,
     special_turn: Mutex<()>,
+    /// Commits up to here may have lost their CSN in the commit log.
+    reduced: AtomicU64,
+    /// See [`crate::standby`].
+    pub(crate) standby: crate::standby::State,
     /// See [`crate::prepared`].
     pub(crate) prepared: Mutex<Table>,
     log: OnceLock<Log>,
 }
 
-struct Oids {
-    next: u32,
-    limit: u32,
+pub(crate) struct Oids {
+    pub(crate) next: u32,
+    pub(crate) limit: u32,
 }
 
 impl Core {
@@ -107,6 +111,8 @@ impl Core {
             oid_announced: AtomicU32::new(base::Oid::FIRST_USER.0),
             special: CachePadded::new(AtomicU64::new(0)),
             special_turn: Mutex::new(WaitEvent::IPCCatalogPublish, ()),
+            reduced: AtomicU64::new(0),
+            standby: crate::standby::State::default(),
             prepared: Mutex::new(WaitEvent::LWLockTwoPhaseState, Table::default()),
             log: OnceLock::new(),
         }
@@ -139,6 +145,12 @@ impl Core {
 
     /// Hands out a transaction id.
     pub(crate) fn allocate_xid(&self, owner: u32) -> Result<Xid> {
+        if self.standby.follows() {
+            return Err(err!(
+                READ_ONLY_SQL_TRANSACTION,
+                "cannot assign TransactionIds during recovery"
+            ));
+        }
         let xid = self.next_xid.fetch_add(1, Ordering::SeqCst);
         if xid >= self.xid_limit.load(Ordering::Acquire) {
             self.raise_xid_limit(xid)?;
@@ -168,14 +180,21 @@ impl Core {
     }
 
     /// Reduces chunks of the commit log in which nothing can change and all is durable.
-    fn reduce_commit_log(&self) {
+    pub(crate) fn reduce_commit_log(&self) {
         let durable = Csn(self.flushed().0);
-        let seen_by_all = self.horizon.compute(&self.registry);
-        self.commits.reduce(seen_by_all.min(durable));
+        let seen_by_all = self.horizon.compute(&self.registry).min(durable);
+        self.reduced.fetch_max(seen_by_all.0, Ordering::SeqCst);
+        self.commits.reduce(seen_by_all);
     }
 
     /// Hands out an oid.
     fn allocate_oid(&self) -> Result<u32> {
+        if self.standby.follows() {
+            return Err(err!(
+                READ_ONLY_SQL_TRANSACTION,
+                "cannot assign object ids during recovery"
+            ));
+        }
         let mut oids = self.oids.lock();
         if oids.next >= oids.limit {
             let limit = oids.limit + OID_BLOCK;
@@ -207,6 +226,7 @@ impl Core {
         self.xid_announced.store(next_xid, Ordering::SeqCst);
         *self.oids.lock() = Oids { next: next_oid, limit: next_oid };
         self.oid_announced.store(next_oid, Ordering::SeqCst);
+        self.reduced.store(lsn.0, Ordering::SeqCst);
         self.horizon.publish(Csn(lsn.0));
     }
 
@@ -252,6 +272,7 @@ impl Core {
         publishes: bool,
         before_publish: impl FnOnce(Csn),
     ) -> Csn {
+        let payload = if publishes && payload.is_empty() { log::PUBLISHES } else { payload };
         if !publishes {
             let before_publish = |csn| {
                 self.await_special_before(csn);
@@ -322,6 +343,11 @@ impl Core {
         }
     }
 
+    /// Whether a prepared transaction has this id.
+    pub(crate) fn is_prepared(&self, xid: Xid) -> bool {
+        self.prepared.lock().all.values().any(|prepared| prepared.xids.contains(&xid))
+    }
+
     /// Marks transactions as aborted (children before parents).
     pub(crate) fn abort(&self, xids: &[Xid]) {
         let section = CriticalSection;
@@ -379,7 +405,7 @@ impl Core {
 
     /// Moves `oldest` over at most so many transactions that have ended, and over whole chunks of the
     /// commit log that were reduced. Whether it got anywhere.
-    fn advance_oldest(&self, steps: u64) -> bool {
+    pub(crate) fn advance_oldest(&self, steps: u64) -> bool {
         let from = self.oldest.load(Ordering::SeqCst);
         let published = self.horizon.last_csn();
         let end = self.xid_limit.load(Ordering::Acquire);
@@ -467,7 +493,7 @@ impl TxnManager {
         self.revive_prepared();
     }
 
-    fn revive_prepared(self: &Arc<Self>) {
+    pub(crate) fn revive_prepared(self: &Arc<Self>) {
         let all: Vec<Arc<Prepared>> = self.core.prepared.lock().all.values().cloned().collect();
         let Some(lowest) = self.core.prepared.lock().lowest() else { return };
         self.core.oldest.fetch_min(lowest.0, Ordering::SeqCst);
@@ -573,6 +599,11 @@ impl TxnManager {
         self.core.oldest()
     }
 
+    /// Commits up to here may have lost their CSN: where one has, this stands for it.
+    pub fn reduced_upto(&self) -> Csn {
+        Csn(self.core.reduced.load(Ordering::SeqCst))
+    }
+
     /// Every session: process id, transaction id, and the oldest snapshot that it holds (for
     /// `pg_stat_activity`).
     pub fn sessions(&self) -> Vec<(i32, Option<Xid>, Option<Csn>)> {
@@ -606,6 +637,11 @@ impl TxnManager {
     /// Says in the log what time it is, in microseconds since 2000-01-01 UTC; the record's end.
     pub fn mark_time(&self, time: i64) -> Lsn {
         self.core.log().append(log::TIME, &time.to_le_bytes(), |_| ())
+    }
+
+    /// Names this point of the log, for restores; the record's end.
+    pub fn mark_name(&self, name: &str) -> Lsn {
+        self.core.log().append(log::NAMED, name.as_bytes(), |_| ())
     }
 
     /// Appends about so many bytes to the log that mean nothing; their end.

@@ -73,6 +73,9 @@ impl Recovery {
 
     fn redo_commit(&self, core: &Core, code: u8, payload: &[u8], lsn: Lsn) -> Result<()> {
         let commit = Commit::decode(code, payload)?;
+        if core.standby.follows() {
+            return self.follow_commit(core, &commit, lsn);
+        }
         for &xid in commit.subs.iter().chain([&commit.top]) {
             core.commits.restore_commit(xid);
             self.next_xid.fetch_max(xid.0 + 1, Ordering::Relaxed);
@@ -83,6 +86,14 @@ impl Recovery {
             Some(upper) if !commit.upper.is_empty() => upper.redo(log::UPPER, commit.upper, lsn),
             _ => Ok(()),
         }
+    }
+
+    /// A commit of the server that is followed.
+    fn follow_commit(&self, core: &Core, commit: &Commit<'_>, lsn: Lsn) -> Result<()> {
+        let last = commit.subs.iter().fold(commit.top, |last, xid| last.max(*xid));
+        self.next_xid.fetch_max(last.0 + 1, Ordering::Relaxed);
+        core.prepared.lock().all.remove(&commit.top);
+        core.follow_commit(&commit.subs, commit.top, commit.upper == log::PUBLISHES, Csn(lsn.0))
     }
 
     fn redo_prepared(&self, core: &Core, payload: &[u8]) -> Result<()> {
@@ -176,11 +187,19 @@ impl Participant for Recovery {
         match code {
             log::COMMIT | log::COMMIT_MORE => self.redo_commit(&manager.core, code, payload, lsn),
             log::XIDS => {
-                self.next_xid.fetch_max(log::take_u64(&mut payload)?, Ordering::Relaxed);
+                let limit = log::take_u64(&mut payload)?;
+                self.next_xid.fetch_max(limit, Ordering::Relaxed);
+                if manager.core.standby.follows() {
+                    manager.core.follow_xids(limit);
+                }
                 Ok(())
             }
             log::OIDS => {
-                self.next_oid.fetch_max(log::take_u32(&mut payload)?, Ordering::Relaxed);
+                let limit = log::take_u32(&mut payload)?;
+                self.next_oid.fetch_max(limit, Ordering::Relaxed);
+                if manager.core.standby.follows() {
+                    manager.core.oid_announced.fetch_max(limit, Ordering::SeqCst);
+                }
                 Ok(())
             }
             log::PREPARED => self.redo_prepared(&manager.core, payload),
@@ -195,6 +214,14 @@ impl Participant for Recovery {
             }
             _ => Err(Error::internal(format!("transaction record with the unknown code {code}"))),
         }
+    }
+
+    fn before(&self, code: u8, mut payload: &[u8]) -> Result<()> {
+        if code != log::REMOVED {
+            return Ok(());
+        }
+        let ended = Csn(log::take_u64(&mut payload)?);
+        self.manager()?.core.follow_removal(ended)
     }
 
     fn lost(&self) {
@@ -221,7 +248,9 @@ impl Participant for Recovery {
 
     fn checkpoint(&self, redo: Lsn) -> Result<Vec<u8>> {
         let manager = self.manager()?;
-        if let Some(log) = manager.core.attached_log() {
+        if let Some(log) = manager.core.attached_log()
+            && !manager.core.standby.follows()
+        {
             log.flush(redo)?;
         }
         let (next_xid, next_oid) = manager.core.announced();

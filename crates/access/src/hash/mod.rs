@@ -250,6 +250,9 @@ impl HashIndex {
             return Ok(known);
         }
         let rows = self.meta()?.rows as i64;
+        if self.storage.follows() {
+            return Ok(rows);
+        }
         let _ = self.shared().rows.compare_exchange(known, rows, Relaxed, Relaxed);
         Ok(rows)
     }

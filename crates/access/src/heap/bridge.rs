@@ -115,6 +115,7 @@ impl Heap {
         {
             return Ok(false);
         }
+        visibility.log_removed(&mut mtr, own);
         page::put_end_of(&mut mtr, own, at, (other, stub_at), stub.mask & KEYS);
         prune::write_lines(&mut mtr, other, &[(seen.next.offset, Line::Dead)]);
         self.give_room(seen.next.block, mtr.page(other));

@@ -26,7 +26,9 @@ impl Heap {
         let (found, crowded) = {
             let guard = pinned.read();
             let (seen, passed) = view.visible_in_chain(&guard, root.offset);
+            // Changes that a standby applies clear no bits.
             if set_all_visible
+                && !self.storage.follows()
                 && is_all_visible(guard.page(), &mut VisibilityHorizon::new(tx.manager()))
             {
                 self.state.visible.set(root.block);

@@ -191,10 +191,10 @@ impl Heap {
     /// Prunes a page that a reader found crowded, if nobody else has it and something is dead.
     fn prune_if_useful(&self, tx: &Transaction, pinned: Pinned, root: u16) {
         let block = pinned.id().block;
-        let mut visibility = VisibilityHorizon::new(tx.manager());
         if !self.storage.serves() {
             return;
         }
+        let mut visibility = VisibilityHorizon::new(tx.manager());
         if self.state.space.prune_is_futile(block, visibility.bound().0) {
             return;
         }

@@ -96,6 +96,8 @@ pub struct VisibilityHorizon<'a> {
     bound: Csn,
     /// Asked for when a version ended after the horizon.
     live: Option<Arc<LiveSnapshots>>,
+    /// Of versions that were found to be seen by nobody, the end of the one that ended last.
+    gone: Csn,
     known: [(u64, XidStatus); REMEMBERED],
 }
 
@@ -127,7 +129,8 @@ impl<'a> VisibilityHorizon<'a> {
 
     fn with(manager: &'a TxnManager, horizon: Csn) -> VisibilityHorizon<'a> {
         let known = [(0, XidStatus::Aborted); REMEMBERED];
-        VisibilityHorizon { manager, horizon, bound: manager.live_bound(), live: None, known }
+        let (bound, gone) = (manager.live_bound(), Csn(0));
+        VisibilityHorizon { manager, horizon, bound, live: None, gone, known }
     }
 
     /// Whatever ended after this may be seen by somebody.
@@ -148,9 +151,26 @@ impl<'a> VisibilityHorizon<'a> {
     pub fn is_garbage(&mut self, page: &Page, offset: usize) -> bool {
         match self.status(page::xmax(page, offset)) {
             XidStatus::Committed(csn) => {
-                csn <= self.horizon || self.is_unseen(page::xmin(page, offset), csn)
+                let garbage = csn <= self.horizon || self.is_unseen(page::xmin(page, offset), csn);
+                if garbage {
+                    self.note_gone(csn);
+                }
+                garbage
             }
             _ => false,
+        }
+    }
+
+    fn note_gone(&mut self, ended: Csn) {
+        let ended = if ended == Csn(0) { self.manager.reduced_upto() } else { ended };
+        self.gone = self.gone.max(ended);
+    }
+
+    /// Says in the record that is being made that versions go: readers of a standby may still see them.
+    pub(super) fn log_removed(&mut self, mtr: &mut Mtr<'_>, page: PageRef) {
+        let gone = std::mem::replace(&mut self.gone, Csn(0));
+        if gone != Csn(0) && !mtr.id(page).rel.is_temporary() {
+            mtr.payload(txn::REMOVED, &gone.0.to_le_bytes());
         }
     }
 
@@ -200,9 +220,15 @@ impl<'a> VisibilityHorizon<'a> {
             match self.status(xmax) {
                 XidStatus::Aborted => {}
                 XidStatus::Running => return (Fate::Live, goes_on),
-                XidStatus::Committed(csn) if csn <= self.horizon => return (Fate::Dead, goes_on),
+                XidStatus::Committed(csn) if csn <= self.horizon => {
+                    self.note_gone(csn);
+                    return (Fate::Dead, goes_on);
+                }
                 XidStatus::Committed(csn) => {
                     let unseen = self.is_unseen(page::xmin(page, offset), csn);
+                    if unseen {
+                        self.note_gone(csn);
+                    }
                     return (if unseen { Fate::Unseen } else { Fate::Recent }, goes_on);
                 }
             }
@@ -426,7 +452,11 @@ pub fn prune(
     visibility: &mut VisibilityHorizon<'_>,
     scope: Scope<'_>,
 ) -> Pruned {
+    visibility.gone = Csn(0);
     let mut plan = plan(mtr.page(page), visibility, scope.is_thorough());
+    if plan.result.removed > 0 || !plan.changes.is_empty() {
+        visibility.log_removed(mtr, page);
+    }
     if let Scope::Free(may_free) = scope {
         let dead = std::mem::take(&mut plan.result.dead);
         for number in dead {

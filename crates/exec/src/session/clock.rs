@@ -49,18 +49,7 @@ pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option
             }
             text("")
         }
-        // There are no triggers, and no standby replays.
         F::PgTriggerDepth => Datum::Int4(run.cx.hooks.deferred().trigger_depth as i32),
-        F::PgLastWalReceiveLsn | F::PgLastWalReplayLsn | F::PgLastXactReplayTimestamp => {
-            Datum::Null
-        }
-        F::PgIsWalReplayPaused => {
-            return Err(base::err!(
-                OBJECT_NOT_IN_PREREQUISITE_STATE,
-                "recovery is not in progress"
-            )
-            .hint("Recovery control functions can only be executed during recovery."));
-        }
         _ => return Ok(None),
     }))
 }

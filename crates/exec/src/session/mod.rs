@@ -137,12 +137,19 @@ fn plain(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Da
             let dims = if items.is_empty() { vec![] } else { vec![(items.len() as i32, 1)] };
             Datum::Array(Arc::new(Array { element: oids::NAME, dims, items }))
         }
-        F::PgIsInRecovery => Datum::Bool(false),
+        F::PgIsInRecovery => Datum::Bool(cx.engine.storage.follows()),
         F::PgMyTempSchema => Datum::Oid(cx.catalog_tx.temporary_schema().unwrap_or(0)),
         F::PgIsOtherTempSchema => {
             let (all, id) = (cx.catalog_tx.view_of_all(), oid_at(args, 0));
             let other = cx.catalog_tx.temporary_schema() != Some(id);
             Datum::Bool(other && Oid(id).is_temporary() && all.schema(id).is_some())
+        }
+        F::TxidCurrent | F::PgCurrentXactId if cx.engine.storage.follows() => {
+            return Err(base::err!(
+                READ_ONLY_SQL_TRANSACTION,
+                "cannot execute {}() during recovery",
+                function.name()
+            ));
         }
         F::TxidCurrent | F::PgCurrentXactId => {
             cx.tx.xid()?;
@@ -158,6 +165,12 @@ fn plain(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Da
         }
         F::PgCharToEncoding => {
             Datum::Int4(types::encodings::number(text_at(args, 0)).unwrap_or(-1))
+        }
+        F::PgCurrentWalLsn | F::PgCurrentWalInsertLsn | F::PgCurrentWalFlushLsn
+            if cx.engine.storage.follows() =>
+        {
+            return Err(base::err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "recovery is in progress")
+                .hint("WAL control functions cannot be executed during recovery."));
         }
         F::PgCurrentWalLsn | F::PgCurrentWalInsertLsn => {
             Datum::Int8(cx.engine.storage.wal.insert_position().0 as i64)

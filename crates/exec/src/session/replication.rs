@@ -32,6 +32,27 @@ pub fn call(
             }
             record(row, vec![Datum::text(name), lsn(at)])
         }
+        F::PgCreatePhysicalReplicationSlot => {
+            require_right(run)?;
+            let (name, temporary) = (text_at(args, 0), flag(2));
+            logical::slot::check_name(name)?;
+            let storage = &run.cx.engine.storage;
+            let most = run.cx.settings.int(base::settings::setting::MAX_REPLICATION_SLOTS);
+            if storage.slots().all().len() >= most as usize {
+                return Err(err!(CONFIGURATION_LIMIT_EXCEEDED, "all replication slots are in use")
+                    .hint("Free one or increase max_replication_slots."));
+            }
+            let state = logical::slot::PHYSICAL.to_vec();
+            let position = || storage.redo_position();
+            let slot = storage.slots().create(name, temporary, state, position)?;
+            if temporary {
+                let pid = own_pid(run)?;
+                run.cx.engine.storage.slots().acquire(name, pid)?;
+            }
+            // It keeps the log from the start, asked for or not.
+            let at = if flag(1) { lsn(slot.restart) } else { Datum::Null };
+            record(row, vec![Datum::text(name), at])
+        }
         F::PgDropReplicationSlot => {
             require_right(run)?;
             drop_slot(text_at(args, 0), run)?;

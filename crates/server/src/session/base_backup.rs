@@ -209,8 +209,9 @@ pub(super) fn run(session: &mut SessionState, options: &Options) -> Result<()> {
 
 /// A position of the log as a result of its own.
 fn position(session: &mut SessionState, lsn: Lsn) {
+    let timeline = session.server.engine.storage.timeline();
     let columns = [("recptr", oids::TEXT), ("tli", oids::INT8)];
-    session.answer_table(&columns, &[vec![Some(lsn.to_string()), Some("1".to_owned())]]);
+    session.answer_table(&columns, &[vec![Some(lsn.to_string()), Some(timeline.to_string())]]);
     wire::response::complete(&mut session.out.get_mut().buffer, "SELECT");
 }
 

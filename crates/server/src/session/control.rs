@@ -79,10 +79,12 @@ impl SessionState {
                 self.server.alter_system(name.as_deref(), value.as_deref())?;
             }
             Utility::Listen(channel) => {
+                self.server.standby.refuse("LISTEN")?;
                 self.ensure_transaction();
                 self.notify_mut().listen(channel);
             }
             Utility::Unlisten(channel) => {
+                self.server.standby.refuse("UNLISTEN")?;
                 self.ensure_transaction();
                 // A session that never listened has nothing to forget.
                 if let Some(notify) = &mut self.notify {
@@ -90,6 +92,7 @@ impl SessionState {
                 }
             }
             Utility::Notify { channel, payload } => {
+                self.server.standby.refuse("NOTIFY")?;
                 self.ensure_transaction();
                 self.notify_mut().notify(channel, payload)?;
             }

@@ -30,6 +30,19 @@ use crate::session::statement_run::Run;
 use crate::statements::{Sample, StatementKey};
 use crate::views;
 
+/// Statements that a read-only transaction of a primary may run and a standby may not.
+const NOT_ON_STANDBYS: [&str; 9] = [
+    "VACUUM",
+    "ANALYZE",
+    "REINDEX",
+    "CLUSTER",
+    "PREPARE TRANSACTION",
+    "COMMIT PREPARED",
+    "ROLLBACK PREPARED",
+    "CREATE DATABASE",
+    "DROP DATABASE",
+];
+
 impl SessionState {
     /// Calls `f` with what planning depends on. Returns its result with the version and the epoch of a
     /// plan made so.
@@ -220,6 +233,9 @@ impl SessionState {
 
     /// Refuses what a read-only transaction may not do.
     pub(super) fn check_read_only(&self, prepared: &Prepared) -> Result<()> {
+        if NOT_ON_STANDBYS.contains(&prepared.tag) {
+            self.server.standby.refuse(prepared.tag)?;
+        }
         match &self.transaction.current {
             Some(tx) if prepared.writes && tx.read_only() && !writes_temporary(prepared) => {
                 Err(err!(

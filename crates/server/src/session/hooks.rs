@@ -270,6 +270,9 @@ impl Hooks<'_> {
             out.need_durable(tx.durability_needed());
             if self.settings.synchronous_commit || changed {
                 out.need_durable(lsn);
+                if self.settings.remote_apply {
+                    out.need_applied(lsn);
+                }
             } else if lsn > base::Lsn::ZERO {
                 self.server.engine.storage.wal.request_flush(lsn);
             }
@@ -467,7 +470,7 @@ impl SessionHooks for Hooks<'_> {
                 let by = args.get(1).map(|pids| &pids.as_array().items[..]).unwrap_or_default();
                 Datum::Bool(blocking::is_blocked(self.server, pid(args.first())?, by))
             }
-            F::PgIsInRecovery => Datum::Bool(false),
+            F::PgIsInRecovery => Datum::Bool(self.server.standby.follows()),
             F::InetClientAddr => address(peer.client),
             F::InetClientPort => port(peer.client),
             F::InetServerAddr => address(peer.server),
@@ -614,7 +617,7 @@ impl SessionHooks for Hooks<'_> {
             true => (tx.isolation(), tx.read_only(), tx.deferrable()),
             false => (own.isolation, own.read_only, own.deferrable),
         };
-        tx.restart(modes.0, modes.1, modes.2);
+        tx.restart(modes.0, modes.1 || self.server.standby.follows(), modes.2);
         ended
     }
 
@@ -652,6 +655,9 @@ impl SessionHooks for Hooks<'_> {
                 "cannot execute {} within security-restricted operation",
                 prepared.tag
             ));
+        }
+        if matches!(utility, U::Listen(_) | U::Unlisten(_) | U::Notify { .. }) {
+            self.server.standby.refuse(prepared.tag)?;
         }
         match utility {
             U::Reset(Some(name)) => {

@@ -1,27 +1,33 @@
 //! Physical replication: the log's bytes as they are, and the slots that keep them.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use base::settings::setting;
 use base::{Lsn, Result, err};
-use storage::Storage;
+use logical::slot::PHYSICAL;
+use storage::{History, Storage};
 use types::oids;
 
 use super::SessionState;
 use super::stream::{Piece, Source, Status};
 use crate::senders::{Sender, Senders};
+use crate::standby::Note;
 
 /// Bytes of the log in one message.
 const PIECE_BYTES: usize = 128 << 10;
-/// The state of a slot that is no change stream's.
-const PHYSICAL: &[u8] = br#"{"plugin":"","database":0,"confirmed":0,"two_phase":false}"#;
-
 /// The bytes of the log from a position on.
 struct Bytes {
     storage: Arc<Storage>,
     slot: Option<String>,
     at: Lsn,
+    /// The client is a standby, which is told of checkpoints and ended transactions: what it was told last, and when.
+    standby: bool,
+    told: Option<(Note, Instant)>,
 }
+
+/// Between two notes to a standby.
+const NOTED_AGAIN: Duration = Duration::from_secs(1);
 
 impl Source for Bytes {
     fn next(&mut self, _session: &mut SessionState) -> Result<Option<Piece>> {
@@ -39,6 +45,28 @@ impl Source for Bytes {
 
     fn position(&self) -> Lsn {
         self.at
+    }
+
+    fn note(&mut self, session: &SessionState) -> Result<Option<Vec<u8>>> {
+        let due = self.told.is_none_or(|(_, at)| at.elapsed() >= NOTED_AGAIN);
+        if !self.standby || !due {
+            return Ok(None);
+        }
+        let oldest = session.server.engine.txn.ended_below();
+        // After that: whatever had ended has its record before this.
+        let at = match session.server.standby.follows() {
+            true => session.server.standby.applied(),
+            false => self.storage.wal.insert_position(),
+        };
+        if self.told.is_none() {
+            // A standby lets nobody in before it has the log up to there.
+            self.storage.wal.flush(at)?;
+        }
+        let note = Note { redo: self.storage.redo_position(), oldest, at };
+        let known = self.told.map(|told| told.0);
+        self.told = Some((note, Instant::now()));
+        let same = |known: Note| (known.redo, known.oldest) == (note.redo, note.oldest);
+        Ok(Some(note.encode()).filter(|_| !known.is_some_and(same)))
     }
 
     fn confirmed(&mut self, status: &Status, _session: &SessionState) -> Result<()> {
@@ -115,12 +143,11 @@ impl SessionState {
         if is(words.peek(), "TIMELINE") {
             words.next();
             let timeline = words.next().ok_or_else(|| syntax("TIMELINE"))?;
-            if timeline != "1" {
-                base::bail!(
-                    INVALID_PARAMETER_VALUE,
-                    "requested timeline {timeline} is not in this server's history"
-                );
-            }
+            self.check_timeline(timeline, at)?;
+        }
+        let standby = is(words.peek(), "STANDBY");
+        if standby {
+            words.next();
         }
         if let Some(word) = words.next() {
             return Err(syntax(word));
@@ -160,12 +187,48 @@ impl SessionState {
             storage.slots().acquire(name, pid)?;
         }
         let registered = Senders::register(&self.server, pid, sender);
-        let mut source = Bytes { storage: storage.clone(), slot: slot.clone(), at };
+        let (told, slot_name) = (None, slot.clone());
+        let mut source = Bytes { storage: storage.clone(), slot: slot_name, at, standby, told };
         let streamed = self.stream(rest, &registered, &mut source);
+        self.owner.hold_from(base::Csn(0));
         if let Some(name) = &slot {
             storage.slots().release(name, pid);
         }
         streamed.map(Some)
+    }
+
+    /// Whether the timeline is the one that the log is on. (A standby takes our history over before it asks.)
+    fn check_timeline(&self, word: &str, at: Lsn) -> Result<()> {
+        let timeline: u32 = word.parse().map_err(|_| syntax(word))?;
+        let history = History::read(self.server.engine.storage.dir())?;
+        if timeline == history.current() {
+            return Ok(());
+        }
+        let error = err!(
+            INVALID_PARAMETER_VALUE,
+            "requested starting point {at} on timeline {timeline} is not in this server's history"
+        );
+        Err(match history.end_of(timeline) {
+            Some(end) => error
+                .detail(format!("This server's history forked from timeline {timeline} at {end}.")),
+            None => error,
+        })
+    }
+
+    /// `TIMELINE_HISTORY n`.
+    pub(super) fn timeline_history(&mut self, text: &str) -> Result<()> {
+        let history = History::read(self.server.engine.storage.dir())?;
+        let wanted: u32 = text.trim().parse().map_err(|_| syntax(text))?;
+        if wanted != history.current() || wanted == 1 {
+            return Err(err!(
+                UNDEFINED_FILE,
+                "could not open file \"pg_wal/{wanted:08X}.history\": No such file or directory"
+            ));
+        }
+        let row = vec![Some(format!("{wanted:08X}.history")), Some(history.text())];
+        self.answer_table(&[("filename", oids::TEXT), ("content", oids::TEXT)], &[row]);
+        self.complete_command("TIMELINE_HISTORY");
+        Ok(())
     }
 
     /// `CREATE_REPLICATION_SLOT name [TEMPORARY] PHYSICAL …`; None: it asks for a change stream's.
@@ -242,7 +305,7 @@ impl SessionState {
             Some(slot) => vec![
                 Some("physical".to_owned()),
                 Some(slot.restart.to_string()),
-                Some("1".to_owned()),
+                Some(self.server.engine.storage.timeline().to_string()),
             ],
             None => vec![None, None, None],
         };

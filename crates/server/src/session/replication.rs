@@ -3,7 +3,7 @@
 //!
 //! | command | answer |
 //! |---|---|
-//! | `IDENTIFY_SYSTEM` | the directory's identity, timeline 1, how far the log is durable, the database |
+//! | `IDENTIFY_SYSTEM` | the directory's identity, its timeline, how far the log is durable, the database |
 //! | `SHOW name` | a setting; `data_directory_mode` and `wal_segment_size` as pg_basebackup reads them |
 //! | `BASE_BACKUP (…)` | the directory as a tar stream with its manifest |
 //! | `START_REPLICATION` | the log: [`super::stream`], [`super::physical`] |
@@ -54,7 +54,7 @@ impl Replication {
 pub(super) type Column = (&'static str, Oid);
 
 /// Commands whose words are known, but that are not here.
-const ABSENT: [&str; 2] = ["TIMELINE_HISTORY", "UPLOAD_MANIFEST"];
+const ABSENT: [&str; 1] = ["UPLOAD_MANIFEST"];
 
 fn absent(what: &str) -> Error {
     Error::unsupported(what)
@@ -91,6 +91,7 @@ impl SessionState {
             "CREATE_REPLICATION_SLOT" => {
                 self.create_physical_slot(rest)?.ok_or_else(|| absent("a change stream's slot"))?;
             }
+            "TIMELINE_HISTORY" => self.timeline_history(rest)?,
             "DROP_REPLICATION_SLOT" => self.drop_slot(rest)?,
             "READ_REPLICATION_SLOT" => self.read_slot(rest)?,
             other if ABSENT.contains(&other) => return Err(Error::unsupported(other)),
@@ -114,7 +115,7 @@ impl SessionState {
         };
         let row = vec![
             Some(storage.system_id().to_string()),
-            Some("1".to_owned()),
+            Some(storage.timeline().to_string()),
             Some(storage.wal.flushed().to_string()),
             database,
         ];

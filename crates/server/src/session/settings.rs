@@ -114,6 +114,8 @@ pub struct SessionSettings {
     pub compute_query_id: bool,
     /// `synchronous_commit` isn't off.
     pub synchronous_commit: bool,
+    /// It is `remote_apply`.
+    pub remote_apply: bool,
     /// `default_transaction_isolation`.
     pub isolation: Isolation,
     /// `default_transaction_read_only`.
@@ -191,6 +193,7 @@ impl SessionSettings {
             track_utility: true,
             compute_query_id: true,
             synchronous_commit: true,
+            remote_apply: false,
             isolation: Isolation::ReadCommitted,
             read_only: false,
             deferrable: false,
@@ -241,6 +244,7 @@ impl SessionSettings {
             self.track_statements && settings.bool(setting::PG_STAT_STATEMENTS_TRACK_UTILITY);
         self.measures_statements = self.track_statements || self.log_min_duration.is_some();
         self.compute_query_id = settings.str(setting::COMPUTE_QUERY_ID) != "off";
+        self.remote_apply = settings.str(setting::SYNCHRONOUS_COMMIT) == "remote_apply";
         self.synchronous_commit = settings.str(setting::SYNCHRONOUS_COMMIT) != "off";
         self.isolation = isolation(settings.str(setting::DEFAULT_TRANSACTION_ISOLATION));
         self.read_only = settings.bool(setting::DEFAULT_TRANSACTION_READ_ONLY);

@@ -169,6 +169,14 @@ impl SessionState {
         if self.server.stopping() {
             return Err(err!(CANNOT_CONNECT_NOW, "the database system is shutting down").fatal());
         }
+        if !self.server.standby.is_ready() {
+            return Err(err!(
+                CANNOT_CONNECT_NOW,
+                "the database system is not yet accepting connections"
+            )
+            .detail("Consistent recovery state has not been yet reached.")
+            .fatal());
+        }
         if !self.server.sessions.admit(&self.entry, self.server.max_connections()) {
             return Err(err!(TOO_MANY_CONNECTIONS, "sorry, too many clients already").fatal());
         }
@@ -288,6 +296,8 @@ impl SessionState {
         let mut settled = true;
         let user = Value::Str(self.settings.identity.login.1.clone());
         self.settings.set_internal(setting::SESSION_AUTHORIZATION, user);
+        let follows = self.server.standby.follows();
+        self.settings.set_internal(setting::IN_HOT_STANDBY, Value::Bool(follows));
         let catalog = self.catalog_tx.view();
         let (role, database) = (self.settings.identity.login.0, self.database.1);
         if catalog.session_defaults().next().is_some() {

@@ -1,8 +1,10 @@
 //! START_REPLICATION's loop, for whatever is streamed: bytes of the log, changes of rows.
 //!
 //! ```text
-//! CopyBoth ─▶ d 'w' start, end, time, data  ──▶ …        ◀── d 'r' written, flushed, applied, time, reply?
+//! CopyBoth ─▶ d 'p' note to a standby: [`crate::standby::Note`]
+//!             d 'w' start, end, time, data  ──▶ …        ◀── d 'r' written, flushed, applied, time, reply?
 //!             d 'k' end, time, reply?                    ◀── d 'h' hot standby's feedback
+//!                                                        ◀── d 'H' oldest snapshot of a standby (CSN; 0: none)
 //!             c ◀──▶ c                                    then CommandComplete
 //! ```
 //! * The loop sends what its [`Source`] has, hears what the client says, and waits for either: the log's writer wakes
@@ -59,6 +61,14 @@ pub(super) trait Source {
 
     /// Everything before this has been handed out.
     fn position(&self) -> Lsn;
+
+    /// Something that the client is to be told beside the pieces, when it is time for it.
+    ///
+    /// # Errors
+    /// Those that end the stream.
+    fn note(&mut self, _session: &SessionState) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
 
     /// The client has said how far it has come.
     ///
@@ -132,6 +142,10 @@ impl Streaming<'_> {
             self.hear(source)?;
             if self.ended {
                 return Ok(());
+            }
+            if let Some(note) = source.note(self.session)? {
+                wire::copy::data(&mut self.session.out.get_mut().buffer, &note);
+                self.session.send_all()?;
             }
             // Before the source looks, so that nothing that becomes durable meanwhile is slept through.
             let seen = self.session.server.engine.storage.wal.flushed();
@@ -250,6 +264,13 @@ impl Streaming<'_> {
                     (sender.written, sender.flushed, sender.applied) = (written, flushed, applied);
                     sender.replied = Some(server::now());
                 });
+                Ok(())
+            }
+            // A standby of ours keeps what its snapshots see.
+            Some(b'H') => {
+                let oldest = number(1)
+                    .ok_or_else(|| wire::violation("a standby's feedback is cut".to_owned()))?;
+                self.session.owner.hold_from(base::Csn(oldest));
                 Ok(())
             }
             // Feedback of a standby's snapshots: nothing here is kept for them.

@@ -136,6 +136,7 @@ impl SessionState {
             self.end_statement_at(deadline);
         }
         self.transaction.logged = self.entry.task.used(Use::WalRecords);
+        let read_only = read_only || self.server.standby.follows();
         let tx = self.server.engine.txn.begin(&self.owner, isolation, read_only);
         tx.set_deferrable(deferrable);
         self.transaction.current = Some(tx);
@@ -214,6 +215,19 @@ impl SessionState {
             ));
         }
         let read_only = modes.read_only.unwrap_or(tx.read_only());
+        if modes.read_only == Some(false) && self.server.standby.follows() {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "cannot set transaction read-write mode during recovery"
+            ));
+        }
+        if level == Isolation::Serializable && self.server.standby.follows() {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "cannot use serializable mode in a hot standby"
+            )
+            .hint("You can use REPEATABLE READ instead."));
+        }
         if tx.read_only() && !read_only && inside {
             return Err(err!(
                 ACTIVE_SQL_TRANSACTION,
@@ -383,6 +397,9 @@ impl SessionState {
         out.need_durable(tx.durability_needed());
         if (self.settings.synchronous_commit && logged) || changed {
             out.need_durable(lsn);
+            if self.settings.remote_apply {
+                out.need_applied(lsn);
+            }
         } else if lsn > base::Lsn::ZERO {
             self.server.engine.storage.wal.request_flush(lsn);
         }

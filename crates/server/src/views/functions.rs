@@ -52,6 +52,47 @@ const SINGLE: &[(&str, &str, &str)] = &[
 /// The function's value in a database; None if it isn't one of these. `done`: what the transaction did so far.
 ///
 /// # Errors
+/// A value that only a server that follows another one has.
+fn followed(server: &Server, value: Datum) -> Datum {
+    if server.standby.follows() { value } else { Datum::Null }
+}
+
+/// `pg_promote(wait, seconds)`.
+fn promote(server: &Server, args: &[Datum]) -> Result<Datum> {
+    let wait = !matches!(args.first(), Some(Datum::Bool(false)));
+    let seconds = match args.get(1) {
+        Some(Datum::Int4(seconds)) => *seconds,
+        _ => 60,
+    };
+    if seconds <= 0 {
+        return Err(base::err!(
+            NUMERIC_VALUE_OUT_OF_RANGE,
+            "\"wait_seconds\" must not be negative or zero"
+        ));
+    }
+    server.standby.ask_promotion()?;
+    if !wait {
+        return Ok(Datum::Bool(true));
+    }
+    let patience = std::time::Duration::from_secs(seconds.unsigned_abs().into());
+    server.standby.await_promotion(patience).map(Datum::Bool)
+}
+
+/// `pg_create_restore_point(name)`.
+fn restore_point(server: &Server, args: &[Datum]) -> Result<Datum> {
+    const LONGEST: usize = 63;
+    let Some(Datum::Text(name)) = args.first() else { return Ok(Datum::Null) };
+    if name.len() > LONGEST {
+        return Err(base::err!(
+            INVALID_PARAMETER_VALUE,
+            "value too long for restore point (maximum {LONGEST} characters)"
+        ));
+    }
+    let end = server.engine.txn.mark_name(name);
+    server.engine.storage.wal.flush(end)?;
+    Ok(Datum::Int8(end.0 as i64))
+}
+
 /// `22023` for a name of statistics that there are not.
 pub fn call(
     server: &Server,
@@ -101,6 +142,32 @@ pub fn call(
             Datum::Text("".into())
         }
         "pg_stat_have_stats" => Datum::Bool(true),
+        "pg_switch_wal" | "pg_create_restore_point" if server.standby.follows() => {
+            return Err(base::err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "recovery is in progress")
+                .hint("WAL control functions cannot be executed during recovery."));
+        }
+        "pg_create_restore_point" => restore_point(server, args)?,
+        "pg_is_wal_replay_paused" => Datum::Bool(server.standby.is_paused()?),
+        "pg_get_wal_replay_pause_state" => {
+            let word = if server.standby.is_paused()? { "paused" } else { "not paused" };
+            Datum::Text(word.into())
+        }
+        "pg_wal_replay_pause" | "pg_wal_replay_resume" => {
+            server.standby.set_paused(name == "pg_wal_replay_pause")?;
+            Datum::Text("".into())
+        }
+        "pg_last_wal_receive_lsn" => {
+            let flushed = server.engine.storage.wal.flushed();
+            followed(server, Datum::Int8(flushed.0 as i64))
+        }
+        "pg_last_wal_replay_lsn" => {
+            followed(server, Datum::Int8(server.standby.applied().0 as i64))
+        }
+        "pg_last_xact_replay_timestamp" => {
+            let time = server.standby.applied_time();
+            followed(server, time.map_or(Datum::Null, Datum::Timestamptz))
+        }
+        "pg_promote" => promote(server, args)?,
         "pg_switch_wal" => Datum::Int8(crate::archiver::switch(server).0 as i64),
         "pg_walfile_name" => log_file(server, number as u64),
         _ if name.starts_with("pg_stat_get_db_conflict_")

@@ -87,6 +87,35 @@ pub(super) fn senders(server: &Server) -> Vec<Vec<Datum>> {
     rows
 }
 
+/// The receiver of a standby.
+pub(super) fn receiver(server: &Server) -> Vec<Vec<Datum>> {
+    let receiving = server.standby.receiving.lock().clone();
+    if receiving.pid == 0 {
+        return Vec::new();
+    }
+    let storage = &server.engine.storage;
+    let lsn = |lsn: base::Lsn| Datum::Int8(lsn.0 as i64);
+    let timeline = storage.timeline() as i32;
+    let slot = Some(receiving.slot.as_str()).filter(|slot| !slot.is_empty());
+    vec![vec![
+        Datum::Int4(receiving.pid),
+        text("streaming"),
+        lsn(receiving.began),
+        Datum::Int4(timeline),
+        lsn(receiving.written.max(storage.wal.flushed())),
+        lsn(storage.wal.flushed()),
+        Datum::Int4(timeline),
+        time(receiving.sent),
+        time(receiving.received),
+        lsn(receiving.end),
+        time(receiving.end_time),
+        slot.map_or(Datum::Null, text),
+        text(&receiving.host),
+        Datum::Int4(receiving.port.into()),
+        text(&receiving.conninfo),
+    ]]
+}
+
 /// The workers of subscriptions.
 pub(super) fn subscriptions(server: &Server) -> Vec<Vec<Datum>> {
     let time = |at: i64| if at == 0 { Datum::Null } else { Datum::Timestamptz(at) };

@@ -61,6 +61,7 @@ pub fn rows(server: &Server, database: u32, view: &str) -> Vec<Vec<Datum>> {
         "pg_stat_gssapi" => activity::gssapi(server),
         "pg_stat_slru" | "pg_stat_get_slru()" => storage::slru(server),
         "pg_stat_replication" | "pg_stat_get_wal_senders()" => replication::senders(server),
+        "pg_stat_wal_receiver" | "pg_stat_get_wal_receiver()" => replication::receiver(server),
         "pg_stat_database" => database::databases(server),
         "pg_stat_database_conflicts" => database::conflicts(server),
         "pg_stat_bgwriter" => storage::bgwriter(server),

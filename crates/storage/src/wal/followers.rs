@@ -12,6 +12,9 @@ pub(crate) struct Followers {
     pub(crate) quorum: AtomicBool,
     pub(crate) acknowledged: AtomicU64,
     pub(crate) waiting: SpinLock<Vec<(u64, TaskRef)>>,
+    /// The same for what replicas have applied.
+    pub(crate) applied: AtomicU64,
+    pub(crate) awaiting_applied: SpinLock<Vec<(u64, TaskRef)>>,
 }
 
 impl Followers {
@@ -27,6 +30,17 @@ impl Followers {
             std::mem::take(&mut *watching)
         };
         tasks.iter().for_each(|task| task.unpark());
+    }
+
+    /// Enough replicas have applied more, or nothing has to be.
+    pub(crate) fn wake_applied(&self) {
+        let upto = match self.quorum.load(Ordering::SeqCst) {
+            true => self.applied.load(Ordering::SeqCst),
+            false => u64::MAX,
+        };
+        let woken: Vec<_> =
+            self.awaiting_applied.lock().extract_if(.., |one| one.0 <= upto).collect();
+        woken.iter().for_each(|(_, task)| task.unpark());
     }
 
     /// More is acknowledged, or nothing has to be.

@@ -22,17 +22,30 @@ pub(crate) struct LogReader {
     at: u64,
     /// Whether a file is made durable before it is read.
     syncs: bool,
+    /// Nothing from here on is read.
+    limit: u64,
 }
 
 impl LogReader {
     /// For redo.
     pub(crate) fn new(segments: Segments, from: Lsn) -> LogReader {
-        LogReader { segments, file: None, buffer: Vec::new(), used: 0, at: from.0, syncs: true }
+        let (buffer, limit) = (Vec::new(), u64::MAX);
+        LogReader { segments, file: None, buffer, used: 0, at: from.0, syncs: true, limit }
     }
 
     /// For who only looks.
     pub(crate) fn to_look(segments: Segments, from: Lsn) -> LogReader {
         LogReader { syncs: false, ..LogReader::new(segments, from) }
+    }
+
+    /// For who follows: reads the log that is there up to a position, and more when that has moved.
+    pub(crate) fn to_follow(segments: Segments, from: Lsn) -> LogReader {
+        LogReader { limit: from.0, ..LogReader::to_look(segments, from) }
+    }
+
+    /// The log is there up to here.
+    pub(crate) fn set_limit(&mut self, limit: Lsn) {
+        self.limit = limit.0;
     }
 
     /// Where the next record would begin.
@@ -96,7 +109,11 @@ impl LogReader {
         }
         let Some((_, file)) = &self.file else { return Ok(false) };
         let offset = from % self.segments.size;
-        let want = CHUNK.min((self.segments.size - offset) as usize);
+        let left = self.limit.saturating_sub(from).min(self.segments.size - offset);
+        let want = CHUNK.min(left as usize);
+        if want == 0 {
+            return Ok(false);
+        }
         let old = self.buffer.len();
         self.buffer.resize(old + want, 0);
         let got = file.read_at(&mut self.buffer[old..], offset)?;

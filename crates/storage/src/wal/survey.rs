@@ -64,7 +64,7 @@ impl Survey {
     pub(crate) fn make(
         segments: &Segments,
         control: &Control,
-        accept: Option<Lsn>,
+        (accept, follows): (Option<Lsn>, bool),
     ) -> Result<Survey> {
         let mut survey = Survey::default();
         let mut reader = LogReader::to_look(segments.clone(), control.redo);
@@ -73,7 +73,7 @@ impl Survey {
             survey.records += 1;
         }
         survey.end = reader.position();
-        let found = Ending { segments, control, end: survey.end.0 }
+        let found = Ending { segments, control, end: survey.end.0, follows }
             .look()
             .map_err(|e| Error::io("read the write-ahead log", &e))?;
         match found {
@@ -146,6 +146,8 @@ struct Ending<'a> {
     segments: &'a Segments,
     control: &'a Control,
     end: u64,
+    /// The records' durable marks are another server's.
+    follows: bool,
 }
 
 impl Ending<'_> {
@@ -188,7 +190,7 @@ impl Ending<'_> {
         if last > own + 1 && !all.contains(&(own + 1)) && self.runs_into_next()? {
             return missing(own + 1);
         }
-        if self.control.clean {
+        if self.control.clean || self.follows {
             // Nothing was logged after the last server had said so.
             return Ok(Tail::Torn(None));
         }

@@ -65,6 +65,7 @@ pub fn tiny() -> Options {
         fsync: Some(false),
         max_files: Some(16),
         accept_loss_from: None,
+        follows: false,
     }
 }
 

@@ -52,10 +52,6 @@ session_functions! {
         ClockTimestamp "clock_timestamp",
         GenRandomUuid "gen_random_uuid",
         Now "now",
-        PgIsWalReplayPaused "pg_is_wal_replay_paused",
-        PgLastWalReceiveLsn "pg_last_wal_receive_lsn",
-        PgLastWalReplayLsn "pg_last_wal_replay_lsn",
-        PgLastXactReplayTimestamp "pg_last_xact_replay_timestamp",
         PgSleep "pg_sleep",
         PgSleepFor "pg_sleep_for",
         PgSleepUntil "pg_sleep_until",
@@ -147,6 +143,7 @@ session_functions! {
     /// Logical decoding and replication slots.
     Replication {
         PgCreateLogicalReplicationSlot "pg_create_logical_replication_slot",
+        PgCreatePhysicalReplicationSlot "pg_create_physical_replication_slot",
         PgDropReplicationSlot "pg_drop_replication_slot",
         PgLogicalEmitMessage "pg_logical_emit_message",
         PgLogicalSlotGetBinaryChanges "pg_logical_slot_get_binary_changes",
@@ -442,7 +439,16 @@ session_functions! {
         PgStatResetSlru "pg_stat_reset_slru",
         PgStatResetSubscriptionStats "pg_stat_reset_subscription_stats",
         PgStatStatementsReset "pg_stat_statements_reset",
+        PgCreateRestorePoint "pg_create_restore_point",
+        PgGetWalReplayPauseState "pg_get_wal_replay_pause_state",
+        PgIsWalReplayPaused "pg_is_wal_replay_paused",
+        PgLastWalReceiveLsn "pg_last_wal_receive_lsn",
+        PgLastWalReplayLsn "pg_last_wal_replay_lsn",
+        PgLastXactReplayTimestamp "pg_last_xact_replay_timestamp",
+        PgPromote "pg_promote",
         PgSwitchWal "pg_switch_wal",
+        PgWalReplayPause "pg_wal_replay_pause",
+        PgWalReplayResume "pg_wal_replay_resume",
         PgWalfileName "pg_walfile_name",
     }
     /// Known, and not run by name: an error says so, unless evaluation handles it.
@@ -457,7 +463,6 @@ session_functions! {
         PgLockStatus "pg_lock_status",
         PgLogBackendMemoryContexts "pg_log_backend_memory_contexts",
         PgNextoid "pg_nextoid",
-        PgPromote "pg_promote",
         PgRotateLogfile "pg_rotate_logfile",
         PgRotateLogfileOld "pg_rotate_logfile_old",
         PgTypeof "pg_typeof",
