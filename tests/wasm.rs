@@ -519,6 +519,61 @@ fn batches_come_as_columns() {
     assert!(server.stop());
 }
 
+#[test]
+fn plain_numbers_are_called_for_many_rows() {
+    let (_dir, server) = start("wasm-loops");
+    let mut client = Raw::connect(server.port);
+    let module = r#"(module
+      (func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))
+      (func (export "wide") (param i64) (result i64) (i64.mul (local.get 0) (i64.const -3)))
+      (func (export "half") (param f64 f32) (result f64)
+        (f64.add (f64.div (local.get 0) (f64.const 2)) (f64.promote_f32 (local.get 1))))
+      (func (export "odd") (param i64) (result i32) (i32.wrap_i64 (i64.and (local.get 0) (i64.const 1))))
+      (func (export "one") (result i32) (i32.const 1))
+      (func (export "inverse") (param i32) (result i32) (i32.div_s (i32.const 100) (local.get 0)))
+      (func (export "spin") (param i32) (result i32) (loop $again (br $again)) (i32.const 0)))"#;
+    for (heading, export) in [
+        ("add(int, int) RETURNS int IMMUTABLE STRICT", "add"),
+        ("sum_of(int, int) RETURNS int IMMUTABLE", "add"),
+        ("wide(bigint) RETURNS bigint STABLE STRICT", "wide"),
+        ("half(float8, float4) RETURNS float8 IMMUTABLE STRICT", "half"),
+        ("odd(bigint) RETURNS bool IMMUTABLE STRICT", "odd"),
+        ("small(int, int) RETURNS int2 IMMUTABLE STRICT", "add"),
+        ("one() RETURNS int STABLE", "one"),
+        ("inverse(int) RETURNS int IMMUTABLE STRICT", "inverse"),
+        ("spin(int) RETURNS int IMMUTABLE STRICT", "spin"),
+    ] {
+        make(&mut client, heading, module, export);
+    }
+    run(
+        &mut client,
+        "CREATE DOMAIN few AS int CHECK (VALUE < 4000); CREATE TABLE t AS
+         SELECT n, NULLIF(n % 7, 3) AS m, n::float8 AS f FROM generate_series(1, 5000) n",
+    );
+    make(&mut client, "few_of(int, int) RETURNS few IMMUTABLE STRICT", module, "add");
+    for question in [
+        "SELECT count(*) FROM t WHERE add(n, m) IS DISTINCT FROM n + m",
+        "SELECT count(*) FROM t WHERE sum_of(n, m) IS DISTINCT FROM n + coalesce(m, 0)",
+        "SELECT count(*) FROM t WHERE wide(n) <> -3 * n",
+        "SELECT count(*) FROM t WHERE half(f, 0.5) <> f / 2 + 0.5",
+        "SELECT count(*) FROM t WHERE odd(n) <> (n % 2 = 1)",
+        "SELECT 5000 - sum(one()) FROM t",
+        "SELECT count(*) FROM t WHERE small(n, -1) <> n - 1",
+    ] {
+        assert_eq!(rows(&run(&mut client, question)), ["0"], "{question}");
+    }
+    for (question, code) in [
+        ("SELECT sum(small(n, 32000)) FROM t", "22003"),
+        ("SELECT sum(few_of(n, 0)) FROM t", "23514"),
+        ("SELECT sum(inverse(n - 4000)) FROM t", "38000"),
+        ("SET statement_timeout = '200ms'; SELECT sum(spin(n)) FROM t", "57014"),
+    ] {
+        let failed = client.query(question);
+        assert!(error(&failed).starts_with(code), "{question}: {failed:?}");
+    }
+    assert!(server.stop());
+}
+
 /// Functions that end badly, each in its own way.
 const BAD: &str = r#"(module
   (memory (export "memory") 1)
@@ -728,6 +783,8 @@ fn the_examples_of_the_guide_run() {
     let mut client = Raw::connect(server.port);
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/languages.md");
     let page = std::fs::read_to_string(page).expect("the guide");
+    // Java needs a JDK, and has a test of its own.
+    let page = page.split("\n## Java\n").next().unwrap_or_default();
     let mut answers = Vec::new();
     for block in page.split("```sql\n").skip(1) {
         let (statements, _) = block.split_once("```").expect("an end of the block");

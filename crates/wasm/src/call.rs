@@ -29,8 +29,9 @@ use exec::nested::{self, RowList};
 use sql::utility::FetchHow;
 use sql::{Prepared, Statement, Utility};
 use types::Datum;
-use wasmtime::{Func, Instance, Memory, Store, Trap, WasmBacktrace};
+use wasmtime::{Func, Instance, Memory, Module, Store, Trap, WasmBacktrace};
 
+use crate::each::Each;
 use crate::engine::{Code, runtime};
 use crate::host::{Guest, Request, Rows, Shared, cell};
 use crate::value::{self, Reader, plain_type};
@@ -39,6 +40,8 @@ use crate::value::{self, Reader, plain_type};
 const KEY: &str = "wasm";
 /// Instances of one module and role that rest in a session.
 const RESTING_MAX: usize = 4;
+/// The unit in which memories grow.
+const PAGE_BYTES: usize = 64 << 10;
 /// The least room for arguments.
 const ROOM_MIN: usize = 4 << 10;
 
@@ -53,6 +56,8 @@ pub struct Running {
     room: (u32, usize),
     /// Exports that were looked up, by the number of the routine.
     functions: Vec<(u64, Func)>,
+    /// Loops over them, in the same way.
+    loops: Vec<(u64, Each)>,
 }
 
 /// A session's instances that rest, by module.
@@ -138,9 +143,10 @@ impl Running {
         let instance = made.map_err(|error| failure(error, &shared))?;
         let memory = instance.get_memory(&mut store, "memory");
         store.data_mut().memory = memory;
-        let functions = Vec::new();
+        let (functions, loops) = (Vec::new(), Vec::new());
+        let role = cx.role;
         let mut running =
-            Running { role: cx.role, store, instance, shared, memory, room: (0, 0), functions };
+            Running { role, store, instance, shared, memory, room: (0, 0), functions, loops };
         if let Some(begin) = running.instance.get_func(&mut running.store, "_initialize") {
             let shared = running.shared.clone();
             let done =
@@ -174,6 +180,44 @@ impl Running {
             .ok_or_else(|| err!(UNDEFINED_FUNCTION, "the module exports no function \"{name}\""))?;
         self.functions.push((routine, function));
         Ok(function)
+    }
+
+    /// The loop over rows that calls an export, with memory for so many bytes of them.
+    ///
+    /// # Errors
+    /// `42883`, `53200`.
+    pub fn each(
+        &mut self,
+        routine: u64,
+        name: &str,
+        module: &Module,
+        bytes: usize,
+        host: &Host,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<(Func, Memory)> {
+        if !self.loops.iter().any(|(number, _)| *number == routine) {
+            let function = self.function(routine, name)?;
+            let imports = [function.into()];
+            let shared = self.shared.clone();
+            let made = Instance::new_async(&mut self.store, module, &imports);
+            let made = drive(made, &shared, host, cx)?;
+            let instance = made.map_err(|error| failure(error, &shared))?;
+            let run = instance.get_func(&mut self.store, "run");
+            let memory = instance.get_memory(&mut self.store, "memory");
+            let Some((run, memory)) = run.zip(memory) else {
+                return Err(Error::internal("a loop without its exports"));
+            };
+            self.loops.push((routine, Each { run, memory }));
+        }
+        let found = self.loops.iter().find(|(number, _)| *number == routine);
+        let each = &found.ok_or_else(|| Error::internal("a loop that is gone"))?.1;
+        let (run, memory) = (each.run, each.memory);
+        let missing = bytes.saturating_sub(memory.data_size(&self.store));
+        if missing > 0 {
+            let pages = missing.div_ceil(PAGE_BYTES) as u64;
+            memory.grow(&mut self.store, pages).map_err(|error| failure(error, &self.shared))?;
+        }
+        Ok((run, memory))
     }
 
     /// Puts bytes into the module's memory, at an address that is a multiple of 8; they may lie there until the next

@@ -31,6 +31,8 @@ const TICK: Duration = Duration::from_millis(1);
 const TICKS_IDLE: u32 = 100;
 /// Modules that are kept although no function is compiled with them.
 const MODULES_KEPT: usize = 64;
+/// Types of functions whose loops over rows are kept.
+const LOOPS_MAX: usize = 1000;
 /// Frames of a back trace.
 const FRAMES_MAX: usize = 20;
 
@@ -49,6 +51,8 @@ pub struct Code {
 struct Modules {
     known: HashMap<[u8; 32], Weak<Code>>,
     kept: Vec<Arc<Code>>,
+    /// See [`crate::each`]: by text. There are few types of functions.
+    loops: HashMap<String, Module>,
 }
 
 /// The one engine of the server.
@@ -102,13 +106,35 @@ impl Runtime {
     /// `42P13` with the compiler's words; those of reading a file.
     pub fn module(&self, source: &str) -> Result<Arc<Code>> {
         let source = source::parse(source)?;
+        self.elsewhere(move || self.known_or_compiled(source))
+    }
+
+    /// The module of a loop over rows.
+    ///
+    /// # Errors
+    /// `42P13` when there is no such type of functions.
+    pub fn loop_of(&self, text: String) -> Result<Module> {
+        let modules = || self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = modules().loops.get(&text) {
+            return Ok(known.clone());
+        }
+        let made = self.elsewhere(|| Module::new(&self.engine, &text).map_err(|e| invalid(&e)))?;
+        let mut modules = modules();
+        if modules.loops.len() >= LOOPS_MAX {
+            modules.loops.clear();
+        }
+        modules.loops.insert(text, made.clone());
+        Ok(made)
+    }
+
+    fn elsewhere<R: Send>(&self, compile: impl FnOnce() -> Result<R> + Send) -> Result<R> {
         // Module and digest are made elsewhere, so that the worker goes on with others, and on a stack that is large
         // enough for a compiler. A panic of the compiler is an error of this statement alone.
         sched::blocking(WaitEvent::ExtensionExtension, move || {
             std::thread::scope(|scope| {
                 let compiler = std::thread::Builder::new().name("wasm compiler".to_owned());
                 let compiler = compiler.stack_size(COMPILER_STACK_BYTES);
-                let compiler = compiler.spawn_scoped(scope, || self.known_or_compiled(source));
+                let compiler = compiler.spawn_scoped(scope, compile);
                 let compiler =
                     compiler.map_err(|error| Error::io("could not start a compiler", &error))?;
                 compiler.join().unwrap_or_else(|_| {

@@ -18,12 +18,14 @@
 //! * A function declared by `AS 'module', 'export BATCH'` takes the number of rows and the address of as many `u32`
 //!   offsets from there as there are arguments, each of a [`column`]; it gives one column. Calls of it that are not
 //!   volatile come with as many rows as the executor has at hand.
+//! * A function of plain numbers that is not volatile is called for as many rows at once by a loop made for it ([`each`]).
 //! * Interrupts and time slices come by epochs ([`engine`]); memory counts as the session's and ends at its limit.
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
 mod call;
 mod column;
+mod each;
 mod engine;
 mod host;
 mod source;
@@ -42,7 +44,7 @@ use exec::language::{
 use types::datum::Shape;
 use types::oids::{EVENT_TRIGGER, RECORD, TRIGGER, VOID};
 use types::{Column, Datum, Text};
-use wasmtime::{ExternType, FuncType, Val, ValType};
+use wasmtime::{ExternType, FuncType, Module, Val, ValType};
 
 use call::{Host, Running, drive, failure};
 use engine::{Code, runtime};
@@ -73,6 +75,8 @@ struct WasmRoutine {
     result: ResultForm,
     set: bool,
     batch: bool,
+    /// The loop that calls it for many rows; see [`each`].
+    each: Option<Module>,
     strict: bool,
     host: Host,
 }
@@ -199,7 +203,7 @@ impl Language for Wasm {
         if function.procedure && result.shape.is_none() {
             result.ty = VOID;
         }
-        let routine = WasmRoutine {
+        let mut routine = WasmRoutine {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             signature: signature_text(function),
             export: export.to_owned(),
@@ -208,10 +212,22 @@ impl Language for Wasm {
             result,
             set: function.set,
             batch,
+            each: None,
             strict: function.strict,
             host: Host { volatile: function.volatility == 'v' },
         };
         check_export(&routine)?;
+        let plain = |form: &Form| *form != Form::Bytes;
+        let (params, results) = wanted(&routine);
+        let one = !batch && !function.set && !function.procedure && !routine.host.volatile;
+        if let ([result], true) = (&results[..], one && signature.result != TRIGGER)
+            && routine.result.shape.is_none()
+            && plain(&Form::of(plain_type(routine.result.ty)))
+            && routine.args.iter().all(|(_, form)| plain(form))
+            && !each::asks_for_nulls(&routine.code.module)
+        {
+            routine.each = Some(runtime()?.loop_of(each::text(&params, result))?);
+        }
         Ok(Arc::new(routine))
     }
 
@@ -402,6 +418,89 @@ impl WasmRoutine {
         self.result.decode(taken, cx)
     }
 
+    /// The column of the results of calls with plain numbers, one for each row.
+    fn looped(
+        &self,
+        module: &Module,
+        args: &[Column],
+        rows: usize,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<Column> {
+        let is_null = |row: usize| args.iter().any(|column| column.is_null(row));
+        let nulls: Vec<bool> = match args.iter().any(|column| !column.nulls.is_empty()) {
+            true => (0..rows).map(is_null).collect(),
+            false => Vec::new(),
+        };
+        if !self.strict && nulls.contains(&true) {
+            return self.one_by_one(args, rows, cx);
+        }
+        let stride = each::stride(args.len());
+        let mut bytes = Vec::with_capacity(rows * stride);
+        let mut called = 0usize;
+        for row in (0..rows).filter(|row| !nulls.get(*row).copied().unwrap_or(false)) {
+            for (column, (ty, _)) in args.iter().zip(&self.args) {
+                let number = value::number(&column.get(row, *ty)).unwrap_or(0);
+                bytes.extend_from_slice(&number.to_le_bytes());
+            }
+            called += 1;
+            bytes.resize(called * stride, 0);
+        }
+        let mut running =
+            Running::take(&self.code, &self.host, cx).map_err(|error| self.failed(error))?;
+        running.shared.lock().clear();
+        let mut step = || {
+            let length = bytes.len();
+            let (number, export) = (self.number, &self.export);
+            let (run, memory) = running.each(number, export, module, length, &self.host, cx)?;
+            memory.data_mut(&mut running.store)[..length].copy_from_slice(&bytes);
+            let shared = running.shared.clone();
+            shared.lock().nulls.clear();
+            shared.lock().nulls.resize(args.len(), false);
+            let params = [Val::I32(called as i32)];
+            let call = run.call_async(&mut running.store, &params, &mut []);
+            let done = drive(call, &shared, &self.host, cx)?;
+            done.map_err(|error| failure(error, &shared))?;
+            let ty = self.result.ty;
+            let base = plain_type(ty);
+            let wide = matches!(Form::of(base), Form::I64 | Form::F64);
+            let mut out = Column::new(ty);
+            let mut results = memory.data(&running.store)[..length].chunks_exact(stride);
+            for row in 0..rows {
+                if nulls.get(row).copied().unwrap_or(false) {
+                    out.push_null();
+                    continue;
+                }
+                let result: Option<[u8; 8]> = results.next().and_then(|r| r[..8].try_into().ok());
+                let bits = u64::from_le_bytes(result.unwrap_or_default());
+                let bits = if wide { bits } else { u64::from(bits as u32) };
+                let value = value::from_number(bits, base)?;
+                out.push(match base == ty {
+                    true => value,
+                    false => exec::nested::convert(value, base, ty, cx)?,
+                })?;
+            }
+            Ok(out)
+        };
+        match step() {
+            Ok(column) => {
+                running.give(&self.code, cx);
+                Ok(column)
+            }
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    fn one_by_one(&self, args: &[Column], rows: usize, cx: &mut ExecContext<'_>) -> Result<Column> {
+        let mut out = Column::new(self.result.ty);
+        for row in 0..rows {
+            sched::check_interrupts()?;
+            let values: Vec<Datum> =
+                args.iter().zip(&self.args).map(|(column, (ty, _))| column.get(row, *ty)).collect();
+            out.push(self.call(&values, cx)?)?;
+        }
+        Ok(out)
+    }
+
     /// The column that a BATCH export gives for these columns; `values` are the columns' types.
     fn column(&self, args: &[Column], rows: usize, cx: &mut ExecContext<'_>) -> Result<Column> {
         let mut nulls = Vec::new();
@@ -459,11 +558,14 @@ impl Routine for WasmRoutine {
     }
 
     fn takes_batches(&self) -> bool {
-        self.batch
+        self.batch || self.each.is_some()
     }
 
     fn call_batch(&self, args: &[Column], rows: usize, cx: &mut ExecContext<'_>) -> Result<Column> {
-        self.column(args, rows, cx)
+        match &self.each {
+            Some(module) => self.looped(module, args, rows, cx),
+            None => self.column(args, rows, cx),
+        }
     }
 
     fn call_set(
