@@ -6,7 +6,7 @@ DATA ?= ./data
 # Release builds are laid out by a profile that the repository keeps (docs/decisions/0010).
 RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch -Clink-arg=-Wl,-z,keep-text-section-prefix" cargo
 
-.PHONY: run test docs-test apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-parallel bench-scale bench-search bench-snapshot bench-oltp bench-replication standby-check bench-bulk bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
+.PHONY: run test docs-test apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-parallel bench-scale bench-search bench-vectors bench-snapshot bench-oltp bench-replication standby-check bench-bulk bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
 
 # Root must say that root is meant.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -150,6 +150,13 @@ bench-search:
 	@scripts/need build clients
 	$(RELEASE) build --release --quiet -p threadgres
 	PG=$(PG) TG=$(TG) bench/with-servers bench/search/run
+
+# Recall and queries a second of HNSW over ROWS vectors beside the crate hnsw_rs in a plain program: make bench-vectors
+bench-vectors:
+	@scripts/need build clients
+	$(RELEASE) build --release --quiet -p threadgres
+	cargo build --release --quiet --manifest-path bench/search/vectors/Cargo.toml --target-dir target/vectors
+	PG=$(PG) TG=$(TG) bench/with-servers bench/search/by-vectors
 
 # Partitions by the thousand beside PostgreSQL 15; both servers run already: make bench-partitions PG=5433 TG=5432
 bench-partitions:

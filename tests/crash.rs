@@ -31,6 +31,8 @@ fn seed() -> u64 {
 }
 
 const SCHEMA: &str = "
+    CREATE EXTENSION vector;
+    CREATE EXTENSION bloom;
     CREATE TABLE branches (bid int PRIMARY KEY, balance int NOT NULL);
     CREATE TABLE accounts (aid int PRIMARY KEY, bid int NOT NULL, balance int NOT NULL, filler text);
     CREATE TABLE history (id bigint PRIMARY KEY, aid int NOT NULL, bid int NOT NULL, delta int NOT NULL);
@@ -39,6 +41,10 @@ const SCHEMA: &str = "
     CREATE INDEX history_gist ON history USING gist (int8range(aid, aid + 3), point(aid, id));
     CREATE INDEX history_spgist ON history USING spgist (point(id, aid));
     CREATE INDEX history_brin ON history USING brin (id, aid) WITH (pages_per_range = 2);
+    CREATE INDEX history_bloom ON history USING bloom (aid, bid);
+    CREATE INDEX history_hnsw ON history USING hnsw ((ARRAY[aid, delta]::vector(2)) vector_l2_ops)
+        WITH (m = 4, ef_construction = 8);
+    CREATE INDEX history_ivfflat ON history USING ivfflat ((ARRAY[aid, delta]::vector(2)) vector_l2_ops);
     CREATE COLLATION by_number (provider = icu, locale = 'sv-u-kn-true');
     CREATE TABLE names (name text COLLATE by_number PRIMARY KEY);
     CREATE SEQUENCE one;

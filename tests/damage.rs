@@ -39,6 +39,8 @@ const QUESTIONS: [(&str, &str); 9] = [
 ];
 
 const FIRST: &str = "
+    CREATE EXTENSION vector;
+    CREATE EXTENSION bloom;
     CREATE TABLE plain (id int PRIMARY KEY, note text);
     INSERT INTO plain SELECT i, 'row ' || i FROM generate_series(1, 2000) i;
     CREATE INDEX plain_note ON plain (note);
@@ -46,6 +48,10 @@ const FIRST: &str = "
     CREATE INDEX plain_gist ON plain USING gist (point(length(note), 1));
     CREATE INDEX plain_spgist ON plain USING spgist (note);
     CREATE INDEX plain_brin ON plain USING brin (note);
+    CREATE INDEX plain_bloom ON plain USING bloom (id, note);
+    CREATE INDEX plain_hnsw ON plain USING hnsw ((ARRAY[id, length(note)]::vector(2)) vector_l2_ops);
+    CREATE INDEX plain_ivfflat ON plain
+        USING ivfflat ((ARRAY[id, length(note)]::vector(2)) vector_l2_ops) WITH (lists = 5);
     CREATE TABLE large (id int PRIMARY KEY, body text, raw bytea);
     INSERT INTO large SELECT i, (SELECT string_agg(md5((i * 1000 + j)::text), '')
         FROM generate_series(1, 500) j), decode(repeat(md5(i::text), 900), 'hex')

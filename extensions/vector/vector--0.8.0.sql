@@ -1,4 +1,4 @@
--- vector 0.8.0: the objects of pgvector, without access methods and their operator classes.
+-- vector 0.8.0: the objects of pgvector; its access methods are the server's.
 
 CREATE TYPE vector;
 CREATE TYPE halfvec;
@@ -319,3 +319,132 @@ CREATE OPERATOR CLASS sparsevec_ops
     OPERATOR 4 >=,
     OPERATOR 5 >,
     FUNCTION 1 sparsevec_cmp(sparsevec, sparsevec);
+
+CREATE FUNCTION hnswhandler(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'hnswhandler' LANGUAGE C;
+CREATE FUNCTION ivfflathandler(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'ivfflathandler' LANGUAGE C;
+CREATE FUNCTION hnsw_bit_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'hnsw_bit_support' LANGUAGE C;
+CREATE FUNCTION hnsw_halfvec_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'hnsw_halfvec_support' LANGUAGE C;
+CREATE FUNCTION hnsw_sparsevec_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'hnsw_sparsevec_support' LANGUAGE C;
+CREATE FUNCTION ivfflat_bit_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'ivfflat_bit_support' LANGUAGE C;
+CREATE FUNCTION ivfflat_halfvec_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'ivfflat_halfvec_support' LANGUAGE C;
+CREATE OPERATOR CLASS vector_l2_ops
+    DEFAULT FOR TYPE vector USING ivfflat AS
+    OPERATOR 1 <-> (vector, vector) FOR ORDER BY float_ops,
+    FUNCTION 1 vector_l2_squared_distance(vector, vector),
+    FUNCTION 3 l2_distance(vector, vector);
+CREATE OPERATOR CLASS vector_ip_ops
+    FOR TYPE vector USING ivfflat AS
+    OPERATOR 1 <#> (vector, vector) FOR ORDER BY float_ops,
+    FUNCTION 1 vector_negative_inner_product(vector, vector),
+    FUNCTION 3 vector_spherical_distance(vector, vector),
+    FUNCTION 4 vector_norm(vector);
+CREATE OPERATOR CLASS vector_cosine_ops
+    FOR TYPE vector USING ivfflat AS
+    OPERATOR 1 <=> (vector, vector) FOR ORDER BY float_ops,
+    FUNCTION 1 vector_negative_inner_product(vector, vector),
+    FUNCTION 2 vector_norm(vector),
+    FUNCTION 3 vector_spherical_distance(vector, vector),
+    FUNCTION 4 vector_norm(vector);
+CREATE OPERATOR CLASS halfvec_l2_ops
+    FOR TYPE halfvec USING ivfflat AS
+    OPERATOR 1 <-> (halfvec, halfvec) FOR ORDER BY float_ops,
+    FUNCTION 1 halfvec_l2_squared_distance(halfvec, halfvec),
+    FUNCTION 3 l2_distance(halfvec, halfvec),
+    FUNCTION 5 ivfflat_halfvec_support(internal);
+CREATE OPERATOR CLASS halfvec_ip_ops
+    FOR TYPE halfvec USING ivfflat AS
+    OPERATOR 1 <#> (halfvec, halfvec) FOR ORDER BY float_ops,
+    FUNCTION 1 halfvec_negative_inner_product(halfvec, halfvec),
+    FUNCTION 3 halfvec_spherical_distance(halfvec, halfvec),
+    FUNCTION 4 l2_norm(halfvec),
+    FUNCTION 5 ivfflat_halfvec_support(internal);
+CREATE OPERATOR CLASS halfvec_cosine_ops
+    FOR TYPE halfvec USING ivfflat AS
+    OPERATOR 1 <=> (halfvec, halfvec) FOR ORDER BY float_ops,
+    FUNCTION 1 halfvec_negative_inner_product(halfvec, halfvec),
+    FUNCTION 2 l2_norm(halfvec),
+    FUNCTION 3 halfvec_spherical_distance(halfvec, halfvec),
+    FUNCTION 4 l2_norm(halfvec),
+    FUNCTION 5 ivfflat_halfvec_support(internal);
+CREATE OPERATOR CLASS bit_hamming_ops
+    FOR TYPE bit USING ivfflat AS
+    OPERATOR 1 <~> (bit, bit) FOR ORDER BY float_ops,
+    FUNCTION 1 hamming_distance(bit, bit),
+    FUNCTION 3 hamming_distance(bit, bit),
+    FUNCTION 5 ivfflat_bit_support(internal);
+CREATE OPERATOR CLASS vector_l2_ops
+    FOR TYPE vector USING hnsw AS
+    OPERATOR 1 <-> (vector, vector) FOR ORDER BY float_ops,
+    FUNCTION 1 vector_l2_squared_distance(vector, vector);
+CREATE OPERATOR CLASS vector_ip_ops
+    FOR TYPE vector USING hnsw AS
+    OPERATOR 1 <#> (vector, vector) FOR ORDER BY float_ops,
+    FUNCTION 1 vector_negative_inner_product(vector, vector);
+CREATE OPERATOR CLASS vector_cosine_ops
+    FOR TYPE vector USING hnsw AS
+    OPERATOR 1 <=> (vector, vector) FOR ORDER BY float_ops,
+    FUNCTION 1 vector_negative_inner_product(vector, vector),
+    FUNCTION 2 vector_norm(vector);
+CREATE OPERATOR CLASS vector_l1_ops
+    FOR TYPE vector USING hnsw AS
+    OPERATOR 1 <+> (vector, vector) FOR ORDER BY float_ops,
+    FUNCTION 1 l1_distance(vector, vector);
+CREATE OPERATOR CLASS halfvec_l2_ops
+    FOR TYPE halfvec USING hnsw AS
+    OPERATOR 1 <-> (halfvec, halfvec) FOR ORDER BY float_ops,
+    FUNCTION 1 halfvec_l2_squared_distance(halfvec, halfvec),
+    FUNCTION 3 hnsw_halfvec_support(internal);
+CREATE OPERATOR CLASS halfvec_ip_ops
+    FOR TYPE halfvec USING hnsw AS
+    OPERATOR 1 <#> (halfvec, halfvec) FOR ORDER BY float_ops,
+    FUNCTION 1 halfvec_negative_inner_product(halfvec, halfvec),
+    FUNCTION 3 hnsw_halfvec_support(internal);
+CREATE OPERATOR CLASS halfvec_cosine_ops
+    FOR TYPE halfvec USING hnsw AS
+    OPERATOR 1 <=> (halfvec, halfvec) FOR ORDER BY float_ops,
+    FUNCTION 1 halfvec_negative_inner_product(halfvec, halfvec),
+    FUNCTION 2 l2_norm(halfvec),
+    FUNCTION 3 hnsw_halfvec_support(internal);
+CREATE OPERATOR CLASS halfvec_l1_ops
+    FOR TYPE halfvec USING hnsw AS
+    OPERATOR 1 <+> (halfvec, halfvec) FOR ORDER BY float_ops,
+    FUNCTION 1 l1_distance(halfvec, halfvec),
+    FUNCTION 3 hnsw_halfvec_support(internal);
+CREATE OPERATOR CLASS sparsevec_l2_ops
+    FOR TYPE sparsevec USING hnsw AS
+    OPERATOR 1 <-> (sparsevec, sparsevec) FOR ORDER BY float_ops,
+    FUNCTION 1 sparsevec_l2_squared_distance(sparsevec, sparsevec),
+    FUNCTION 3 hnsw_sparsevec_support(internal);
+CREATE OPERATOR CLASS sparsevec_ip_ops
+    FOR TYPE sparsevec USING hnsw AS
+    OPERATOR 1 <#> (sparsevec, sparsevec) FOR ORDER BY float_ops,
+    FUNCTION 1 sparsevec_negative_inner_product(sparsevec, sparsevec),
+    FUNCTION 3 hnsw_sparsevec_support(internal);
+CREATE OPERATOR CLASS sparsevec_cosine_ops
+    FOR TYPE sparsevec USING hnsw AS
+    OPERATOR 1 <=> (sparsevec, sparsevec) FOR ORDER BY float_ops,
+    FUNCTION 1 sparsevec_negative_inner_product(sparsevec, sparsevec),
+    FUNCTION 2 l2_norm(sparsevec),
+    FUNCTION 3 hnsw_sparsevec_support(internal);
+CREATE OPERATOR CLASS sparsevec_l1_ops
+    FOR TYPE sparsevec USING hnsw AS
+    OPERATOR 1 <+> (sparsevec, sparsevec) FOR ORDER BY float_ops,
+    FUNCTION 1 l1_distance(sparsevec, sparsevec),
+    FUNCTION 3 hnsw_sparsevec_support(internal);
+CREATE OPERATOR CLASS bit_hamming_ops
+    FOR TYPE bit USING hnsw AS
+    OPERATOR 1 <~> (bit, bit) FOR ORDER BY float_ops,
+    FUNCTION 1 hamming_distance(bit, bit),
+    FUNCTION 3 hnsw_bit_support(internal);
+CREATE OPERATOR CLASS bit_jaccard_ops
+    FOR TYPE bit USING hnsw AS
+    OPERATOR 1 <%> (bit, bit) FOR ORDER BY float_ops,
+    FUNCTION 1 jaccard_distance(bit, bit),
+    FUNCTION 3 hnsw_bit_support(internal);

@@ -13,7 +13,6 @@
 //!   still run, too, and widen it; then it counts. What a crash leaves in the making is begun again.
 //! * Vacuum takes nothing out: a summary that is too wide costs time only, and `brin_desummarize_range` is there.
 
-use std::fmt;
 use std::sync::Arc;
 
 use base::{AccessMethod, RelId, Result, TupleId};
@@ -22,7 +21,8 @@ use txn::{Transaction, TxnManager};
 
 use crate::btree::node::{self, Entry};
 use crate::btree::{BTree, Inserted, KeyRange, Rewritten, Unique};
-use crate::index::{Found, IndexMethod, NextEntry, Report, Search, wrong_search};
+pub use crate::method::{BrinSearch, SummaryCheck};
+use crate::method::{Found, IndexMethod, NextEntry, Report, Search, wrong_search};
 
 /// Pages of a range by default.
 pub const PAGES_PER_RANGE: u32 = 128;
@@ -52,24 +52,6 @@ pub trait SummaryOps: Send + Sync {
     /// # Errors
     /// As [`SummaryOps::add`].
     fn union(&self, a: &[u8], b: &[u8]) -> Result<Vec<u8>>;
-}
-
-/// Whether rows of a range with this summary may satisfy a condition.
-pub type SummaryCheck = Arc<dyn Fn(&[u8]) -> Result<bool> + Send + Sync>;
-
-/// A search: the conditions that summaries are asked.
-#[derive(Clone)]
-pub struct BrinSearch {
-    /// The condition.
-    pub check: SummaryCheck,
-    /// Pages of the table.
-    pub pages: u32,
-}
-
-impl fmt::Debug for BrinSearch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "search of {} pages", self.pages)
-    }
 }
 
 /// One BRIN index.

@@ -13,136 +13,29 @@
 //! ```
 //!
 //! * Redo is `storage`'s and the same for all pages, so methods have none of their own.
-//! * A method's state that handles share is a variant of [`IndexState`].
+//! * A method's state that handles share is a variant of `state::IndexState`.
 //! * The ordered scans of the B-tree, which rows by the million pass through, are no part of the trait:
 //!   who needs order asks [`AnyIndex::as_btree`]. What a method can do otherwise is
 //!   [`base::method::Properties`].
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use base::{AccessMethod, RelId, Result, TupleId};
 use storage::Storage;
 use txn::{Transaction, TxnManager};
 
-use crate::brin::{BrinIndex, BrinSearch};
-use crate::btree::{BTree, Inserted, KeyRange, TreeState, Unique};
-use crate::gin::{GinIndex, GinSearch, GinState};
-use crate::gist::{GistIndex, GistState, TreeSearch};
-use crate::hash::{HashIndex, HashState};
+use crate::bloom::BloomIndex;
+use crate::brin::BrinIndex;
+use crate::btree::{BTree, Inserted, Unique};
+use crate::gin::GinIndex;
+use crate::gist::GistIndex;
+use crate::hash::HashIndex;
+use crate::hnsw::HnswIndex;
+use crate::ivf::IvfIndex;
+use crate::method::wrong_search;
+use crate::vector::{ByDistance, VectorSearch};
 
-/// Gives sorted entries: puts the next one's bytes into the buffer and returns its row, None at the end.
-pub type NextEntry<'a> = dyn FnMut(&mut Vec<u8>) -> Result<Option<TupleId>> + 'a;
-
-/// A search of an index.
-#[derive(Clone, Debug)]
-pub enum Search {
-    /// Keys within a range (B-tree).
-    Range(KeyRange),
-    /// Rows with this key (hash).
-    Equal(Vec<u8>),
-    /// Rows by what their values consist of (GIN).
-    Entries(GinSearch),
-    /// Rows whose keys satisfy a condition (GiST, SP-GiST).
-    Tree(TreeSearch),
-    /// Ranges of pages whose summaries allow for matching rows (BRIN).
-    Summaries(BrinSearch),
-}
-
-/// A row that a search found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// The root of its chain; with the line 0, any row of the page.
-    pub root: TupleId,
-    /// The index doesn't know for sure that it matches: the condition must be asked.
-    pub recheck: bool,
-}
-
-/// The findings of a check, and all entries.
-#[derive(Debug, Default)]
-pub struct Report {
-    /// Faults, one a line.
-    pub findings: Vec<String>,
-    /// Every entry: its bytes as [`IndexMethod::entries`] gives them, and its row.
-    pub entries: Vec<(Vec<u8>, TupleId)>,
-}
-
-/// An index method.
-pub trait IndexMethod: Sized {
-    /// Which it is.
-    const METHOD: AccessMethod;
-
-    /// Names an index; no I/O.
-    fn open(storage: &Arc<Storage>, rel: RelId) -> Self;
-
-    /// Fills a new index, whose files exist and are empty, from entries in order of (bytes, row). `rows`:
-    /// about how many there are.
-    ///
-    /// # Errors
-    /// I/O, `54000`, interrupts, those of `next`.
-    fn build(
-        storage: &Arc<Storage>,
-        rel: RelId,
-        rows: u64,
-        next: &mut NextEntry<'_>,
-    ) -> Result<Self>;
-
-    /// Calls `each` with the entries that the index keeps of a row with this key.
-    fn entries(key: &[u8], each: &mut dyn FnMut(&[u8]));
-
-    /// Adds the entries of the row whose chain begins at `root`.
-    ///
-    /// # Errors
-    /// I/O, `54000`, `40001`.
-    fn insert(
-        &self,
-        tx: &Transaction,
-        key: &[u8],
-        root: TupleId,
-        unique: Unique<'_>,
-    ) -> Result<Inserted>;
-
-    /// Adds one entry, unless it is there.
-    ///
-    /// # Errors
-    /// As [`IndexMethod::insert`].
-    fn insert_entry(&self, tx: &Transaction, entry: &[u8], root: TupleId) -> Result<()>;
-
-    /// Calls `found` for all rows that a search finds, in any order, perhaps more than once.
-    ///
-    /// # Errors
-    /// I/O, interrupts; internal for a search of another method.
-    fn collect(
-        &self,
-        tx: &Transaction,
-        search: &Search,
-        found: &mut dyn FnMut(Found),
-    ) -> Result<()>;
-
-    /// Removes all entries whose row `dead` accepts; returns how many.
-    ///
-    /// # Errors
-    /// I/O, interrupts.
-    fn bulk_delete(&self, dead: &dyn Fn(TupleId) -> bool) -> Result<u64>;
-
-    /// The further work of a vacuum: work that inserts have put off.
-    ///
-    /// # Errors
-    /// I/O, interrupts.
-    fn clean_up(&self, _manager: &TxnManager) -> Result<()> {
-        Ok(())
-    }
-
-    /// Walks the whole index, which nobody changes meanwhile.
-    ///
-    /// # Errors
-    /// I/O, checksums, interrupts.
-    fn check(&self) -> Result<Report>;
-}
-
-/// The error for a search that the method can't do.
-pub(crate) fn wrong_search(method: AccessMethod) -> base::Error {
-    base::Error::internal(format!("a search that {} indexes can't do", method.name()))
-}
+pub use crate::method::{BloomSearch, Found, IndexMethod, NextEntry, Report, Search};
 
 impl IndexMethod for BTree {
     const METHOD: AccessMethod = AccessMethod::BTree;
@@ -217,6 +110,12 @@ pub enum AnyIndex {
     SpGist(GistIndex),
     /// See [`BrinIndex`].
     Brin(BrinIndex),
+    /// See [`HnswIndex`].
+    Hnsw(HnswIndex),
+    /// See [`IvfIndex`].
+    IvfFlat(IvfIndex),
+    /// See [`BloomIndex`].
+    Bloom(BloomIndex),
 }
 
 /// The same for each method.
@@ -228,6 +127,9 @@ macro_rules! each {
             AnyIndex::Gin($index) => $body,
             AnyIndex::Gist($index) | AnyIndex::SpGist($index) => $body,
             AnyIndex::Brin($index) => $body,
+            AnyIndex::Hnsw($index) => $body,
+            AnyIndex::IvfFlat($index) => $body,
+            AnyIndex::Bloom($index) => $body,
         }
     };
 }
@@ -242,6 +144,9 @@ impl AnyIndex {
             AccessMethod::Gist => AnyIndex::Gist(GistIndex::open(storage, rel, method)),
             AccessMethod::SpGist => AnyIndex::SpGist(GistIndex::open(storage, rel, method)),
             AccessMethod::Brin => AnyIndex::Brin(BrinIndex::open(storage, rel)),
+            AccessMethod::Hnsw => AnyIndex::Hnsw(HnswIndex::open(storage, rel)),
+            AccessMethod::IvfFlat => AnyIndex::IvfFlat(IvfIndex::open(storage, rel)),
+            AccessMethod::Bloom => AnyIndex::Bloom(BloomIndex::open(storage, rel)),
         }
     }
 
@@ -285,6 +190,9 @@ impl AnyIndex {
         match &self {
             AnyIndex::Gist(index) | AnyIndex::SpGist(index) => index.fill(next)?,
             AnyIndex::Brin(index) => index.fill(next)?,
+            AnyIndex::Hnsw(index) => index.fill(next)?,
+            AnyIndex::IvfFlat(index) => index.fill(next)?,
+            AnyIndex::Bloom(index) => index.fill(next)?,
             _ => return AnyIndex::build(self.method(), storage, self.rel(), rows, next),
         }
         Ok(self)
@@ -294,6 +202,15 @@ impl AnyIndex {
     pub fn as_covering(&self) -> Option<&GistIndex> {
         match self {
             AnyIndex::Gist(tree) | AnyIndex::SpGist(tree) => Some(tree),
+            _ => None,
+        }
+    }
+
+    /// The rows nearest to a vector, if it is an index of vectors.
+    pub fn nearest_vectors(&self, search: VectorSearch) -> Option<Box<dyn ByDistance>> {
+        match self {
+            AnyIndex::Hnsw(index) => Some(Box::new(index.nearest(search))),
+            AnyIndex::IvfFlat(index) => Some(Box::new(index.nearest(search))),
             _ => None,
         }
     }
@@ -312,6 +229,9 @@ impl AnyIndex {
             AnyIndex::Gist(_) => AccessMethod::Gist,
             AnyIndex::SpGist(_) => AccessMethod::SpGist,
             AnyIndex::Brin(_) => AccessMethod::Brin,
+            AnyIndex::Hnsw(_) => AccessMethod::Hnsw,
+            AnyIndex::IvfFlat(_) => AccessMethod::IvfFlat,
+            AnyIndex::Bloom(_) => AccessMethod::Bloom,
         }
     }
 
@@ -398,70 +318,14 @@ pub fn entries(method: AccessMethod, key: &[u8], each: &mut dyn FnMut(&[u8])) {
         AccessMethod::Gin => GinIndex::entries(key, each),
         AccessMethod::Gist | AccessMethod::SpGist => GistIndex::entries(key, each),
         AccessMethod::Brin => BrinIndex::entries(key, each),
+        AccessMethod::Hnsw => HnswIndex::entries(key, each),
+        AccessMethod::IvfFlat => IvfIndex::entries(key, each),
+        AccessMethod::Bloom => BloomIndex::entries(key, each),
     }
 }
 
 impl From<BTree> for AnyIndex {
     fn from(tree: BTree) -> AnyIndex {
         AnyIndex::BTree(tree)
-    }
-}
-
-/// State that all handles of one index share; made by the first that needs it. A relation's method never changes.
-#[derive(Default)]
-pub struct IndexState(OnceLock<MethodState>);
-
-enum MethodState {
-    Tree(TreeState),
-    Hash(HashState),
-    Gin(GinState),
-    Gist(GistState),
-}
-
-impl IndexState {
-    /// Of a B-tree.
-    #[inline]
-    pub(crate) fn tree(&self) -> &TreeState {
-        match self.0.get_or_init(|| MethodState::Tree(TreeState::default())) {
-            MethodState::Tree(state) => state,
-            // Its entries are in one.
-            MethodState::Gin(state) => &state.tree,
-            _ => unreachable!("another index was opened as a B-tree"),
-        }
-    }
-
-    /// Of a hash index.
-    pub(crate) fn hash(&self) -> &HashState {
-        match self.0.get_or_init(|| MethodState::Hash(HashState::default())) {
-            MethodState::Hash(state) => state,
-            _ => unreachable!("another index was opened as a hash index"),
-        }
-    }
-
-    /// Of a GIN index.
-    pub(crate) fn gin(&self) -> &GinState {
-        match self.0.get_or_init(|| MethodState::Gin(GinState::default())) {
-            MethodState::Gin(state) => state,
-            _ => unreachable!("another index was opened as a GIN index"),
-        }
-    }
-
-    /// Of a GiST or SP-GiST index.
-    pub(crate) fn gist(&self) -> &GistState {
-        match self.0.get_or_init(|| MethodState::Gist(GistState::default())) {
-            MethodState::Gist(state) => state,
-            _ => unreachable!("another index was opened as a GiST index"),
-        }
-    }
-
-    /// As new: the file is empty.
-    pub(crate) fn reset(&self) {
-        match self.0.get() {
-            Some(MethodState::Tree(state)) => state.reset(),
-            Some(MethodState::Hash(state)) => state.reset(),
-            Some(MethodState::Gin(state)) => state.reset(),
-            Some(MethodState::Gist(state)) => state.reset(),
-            None => {}
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Heap, B-tree, hash index, GIN, GiST, BRIN, free space map, relation extension, vacuum. Rows and keys are bytes here: what
+//! Heap, B-tree, hash index, GIN, GiST, BRIN, HNSW, IVFFlat, bloom, free space map, relation extension, vacuum. Rows and keys are bytes here: what
 //! they mean is known above.
 //!
 //! Files of a relation are made by whoever names it (`Storage::create_relation`); [`Heap::open`]
@@ -6,18 +6,26 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bloom;
 pub mod brin;
 pub mod btree;
+mod cells;
 pub mod check;
 pub mod extension;
+mod found;
 pub mod gin;
 pub mod gist;
 pub mod hash;
 pub mod heap;
+pub mod hnsw;
 pub mod index;
+pub mod ivf;
+mod method;
 mod registry;
 mod space;
+mod state;
 pub mod vacuum;
+pub mod vector;
 mod visibility_map;
 
 pub use btree::{BTree, Cursor, Inserted, KeyRange, Rival, Unique};

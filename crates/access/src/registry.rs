@@ -16,8 +16,8 @@ use sched::Mutex;
 use storage::Storage;
 
 use crate::extension::Counters;
-use crate::index::IndexState;
 use crate::space::Space;
+use crate::state::IndexState;
 use crate::visibility_map::VisibilityMap;
 
 /// The shared state of one relation.

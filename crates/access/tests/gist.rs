@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use access::brin::{BrinIndex, BrinSearch, SummaryOps};
 use access::gist::{GistIndex, TreeOps, TreeSearch};
+use access::vector::ByDistance;
 use access::{AnyIndex, IndexMethod, Search, Unique};
 use base::ternary::Ternary;
 use base::{AccessMethod, RelId, Result, TupleId};

@@ -17,6 +17,12 @@ pub enum AccessMethod {
     SpGist,
     /// Summaries of ranges of pages.
     Brin,
+    /// A graph of vectors, of the extension `vector`.
+    Hnsw,
+    /// Vectors in lists, of the extension `vector`.
+    IvfFlat,
+    /// A few bits of each row, of the extension `bloom`.
+    Bloom,
 }
 
 /// The capabilities of indexes of a method.
@@ -50,13 +56,16 @@ pub struct Properties {
 
 impl AccessMethod {
     /// All of them.
-    pub const ALL: [AccessMethod; 6] = [
+    pub const ALL: [AccessMethod; 9] = [
         AccessMethod::BTree,
         AccessMethod::Hash,
         AccessMethod::Gin,
         AccessMethod::Gist,
         AccessMethod::SpGist,
         AccessMethod::Brin,
+        AccessMethod::Hnsw,
+        AccessMethod::IvfFlat,
+        AccessMethod::Bloom,
     ];
 
     /// The name in SQL.
@@ -68,6 +77,9 @@ impl AccessMethod {
             AccessMethod::Gist => "gist",
             AccessMethod::SpGist => "spgist",
             AccessMethod::Brin => "brin",
+            AccessMethod::Hnsw => "hnsw",
+            AccessMethod::IvfFlat => "ivfflat",
+            AccessMethod::Bloom => "bloom",
         }
     }
 
@@ -80,6 +92,10 @@ impl AccessMethod {
             AccessMethod::Gist => 783,
             AccessMethod::SpGist => 4000,
             AccessMethod::Brin => 3580,
+            // Of PostgreSQL's range for what is not its own.
+            AccessMethod::Hnsw => 8301,
+            AccessMethod::IvfFlat => 8302,
+            AccessMethod::Bloom => 8303,
         }
     }
 
@@ -92,7 +108,24 @@ impl AccessMethod {
             AccessMethod::Gist => "GiST",
             AccessMethod::SpGist => "SP-GiST",
             AccessMethod::Brin => "BRIN",
+            AccessMethod::Hnsw => "HNSW",
+            AccessMethod::IvfFlat => "IVFFlat",
+            AccessMethod::Bloom => "bloom",
         }
+    }
+
+    /// The extension with which it comes; None: it is always there.
+    pub fn extension(self) -> Option<&'static str> {
+        match self {
+            AccessMethod::Hnsw | AccessMethod::IvfFlat => Some("vector"),
+            AccessMethod::Bloom => Some("bloom"),
+            _ => None,
+        }
+    }
+
+    /// Whether it finds vectors that are near.
+    pub fn is_of_vectors(self) -> bool {
+        matches!(self, AccessMethod::Hnsw | AccessMethod::IvfFlat)
     }
 
     /// Whether it is a tree of keys that cover each other.
@@ -197,6 +230,34 @@ impl AccessMethod {
                 returns_values: false,
                 search_array: false,
                 search_nulls: true,
+                clusterable: false,
+                lossy: true,
+                exclusion: false,
+                distance_ordered: false,
+            },
+            AccessMethod::Hnsw | AccessMethod::IvfFlat => &Properties {
+                ordered: false,
+                unique: false,
+                multi_column: false,
+                include: false,
+                plain_scan: true,
+                returns_values: false,
+                search_array: false,
+                search_nulls: false,
+                clusterable: false,
+                lossy: false,
+                exclusion: false,
+                distance_ordered: true,
+            },
+            AccessMethod::Bloom => &Properties {
+                ordered: false,
+                unique: false,
+                multi_column: true,
+                include: false,
+                plain_scan: false,
+                returns_values: false,
+                search_array: false,
+                search_nulls: false,
                 clusterable: false,
                 lossy: true,
                 exclusion: false,

@@ -6,7 +6,7 @@
 //! (`catalog::Index::since`).
 
 use access::index::entries;
-use access::{BTree, KeyRange};
+use access::{AnyIndex, BTree, KeyRange};
 use base::settings::setting;
 use base::{AccessMethod, RelId, Result, TupleId};
 use catalog::{Index, Table};
@@ -55,11 +55,23 @@ fn collect_computed(
             // In the table's order: page by page.
             keys.push(&[&root.block.to_be_bytes(), key].concat(), Place { root, null });
         }
+        if codec.method.is_of_vectors() {
+            // In an order that has nothing to do with the vectors.
+            keys.push(&[&shuffled(root).to_be_bytes(), key].concat(), Place { root, null });
+            return keys.make_room();
+        }
         entries(codec.method, key, &mut |entry| keys.push(entry, Place { root, null }));
         keys.make_room()
     })?;
     let count = keys.count();
     Ok(Collected { keys: keys.finish()?, count, null_in: None })
+}
+
+/// A number by which rows have no order.
+pub(super) fn shuffled(row: TupleId) -> u64 {
+    let number = u64::from(row.block) << 16 | u64::from(row.offset);
+    let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
 /// `23505` for a row whose key is there twice; `root` is that of its chain.
@@ -103,7 +115,7 @@ fn fill_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Resu
     require_classes(index, &codec)?;
     let progress = Reporting::begin(Kind::CreateIndex, "CREATE INDEX", (cx.database.1, table.oid));
     progress.set_phase("building index: scanning table");
-    let collected = if index.is_plain() && codec.is_simple() {
+    let collected = if index.is_plain() && index.method != AccessMethod::Brin {
         collect(cx, &handle, &codec, &progress)?
     } else {
         collect_computed(cx, table, index, &handle, &codec)?
@@ -118,7 +130,16 @@ fn fill_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Resu
     let storage = &cx.engine.storage;
     let (mut last, mut before): (Vec<u8>, Option<Place>) = (Vec::new(), None);
     let mut duplicate = None;
-    let files = index_search::open_for(&codec, index, storage);
+    let mut files = index_search::open_for(&codec, index, storage);
+    let memory = cx.settings.int(setting::MAINTENANCE_WORK_MEM).max(1) as usize * 1024;
+    let most = cx.settings.int(setting::MAX_PARALLEL_MAINTENANCE_WORKERS).max(0) as usize;
+    let wanted = if index.method.is_of_vectors() { most } else { 0 };
+    let helpers = exec::parallel::available_to(wanted, cx);
+    match &mut files {
+        AnyIndex::Hnsw(graph) => graph.build_with = (memory, helpers.count()),
+        AnyIndex::IvfFlat(lists) => lists.build_with = (memory, helpers.count()),
+        _ => {}
+    }
     let built = files.fill(storage, rows, &mut |key| {
         let Some(place) = keys.next(key)? else { return Ok(None) };
         progress.add(Count::RowsDone, 1);
@@ -135,6 +156,9 @@ fn fill_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Resu
         }
         if index.method == AccessMethod::Brin {
             key.drain(..size_of::<u32>());
+        }
+        if index.method.is_of_vectors() {
+            key.drain(..size_of::<u64>());
         }
         Ok(Some(place.root))
     });
@@ -257,7 +281,7 @@ fn fill_beside_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) 
     if index.method == AccessMethod::Brin {
         return exec::session::brin::summarize(cx, &shared, index, None, true).map(drop);
     }
-    let collected = if index.is_plain() && codec.is_simple() {
+    let collected = if index.is_plain() && index.method != AccessMethod::Brin {
         collect(cx, &handle, &codec, &progress)?
     } else {
         collect_computed(cx, table, index, &handle, &codec)?
@@ -269,6 +293,9 @@ fn fill_beside_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) 
     let mut key = Vec::new();
     while let Some(Place { root, .. }) = keys.next(&mut key)? {
         sched::check_interrupts()?;
+        if index.method.is_of_vectors() {
+            key.drain(..size_of::<u64>());
+        }
         files.insert_entry(cx.tx, &key, root)?;
         progress.add(Count::RowsDone, 1);
     }

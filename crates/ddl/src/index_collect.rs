@@ -1,4 +1,4 @@
-//! The keys of a new index that are plain columns: several threads read pieces of the table, each sorts the keys of its
+//! The keys of a new index over plain columns: several threads read pieces of the table, each sorts the keys of its
 //! own, and what they have sorted is merged while the index is written.
 
 use access::index::entries;
@@ -14,7 +14,7 @@ use sched::observe::progress::{Count, Progress};
 use txn::{Snapshot, Transaction};
 use types::{Datum, row};
 
-use super::index_build::Collected;
+use super::index_build::{Collected, shuffled};
 use super::index_keys::{KeySorter, Place, SortedKeys};
 
 /// Each thread has this much to sort its keys in, at least.
@@ -164,6 +164,9 @@ impl Source<'_> {
     ) -> Result<()> {
         let codec = self.codec;
         row::decode(&self.handle.columns, data, &self.wanted, values)?;
+        if !codec.is_simple() {
+            return self.add_entries(root, values, bytes, part);
+        }
         for (place, (_, ty, order)) in self.places.iter().zip(&codec.columns) {
             types::key::encode(*ty, &values[*place], *order, bytes)?;
         }
@@ -178,6 +181,34 @@ impl Source<'_> {
                 keys.push(entry, Place { root, null: false });
             });
         }
+        Ok(())
+    }
+
+    /// Adds the entries of a row of an index whose class makes them.
+    fn add_entries(
+        &self,
+        root: TupleId,
+        values: &mut Vec<Datum>,
+        bytes: &mut Vec<u8>,
+        part: &mut Part,
+    ) -> Result<()> {
+        let codec = self.codec;
+        // The row as the table has it, up to the last column that is wanted.
+        let width = self.wanted.last().map_or(0, |last| usize::from(*last) + 1);
+        let mut row = vec![Datum::Null; width];
+        for (place, value) in self.wanted.iter().zip(values.drain(..)) {
+            row[usize::from(*place)] = value;
+        }
+        if !codec.holds(&row) {
+            return Ok(());
+        }
+        codec.encode(&row, bytes)?;
+        let place = Place { root, null: false };
+        if codec.method.is_of_vectors() {
+            part.keys.push(&[&shuffled(root).to_be_bytes(), &bytes[..]].concat(), place);
+            return Ok(());
+        }
+        entries(codec.method, bytes, &mut |entry| part.keys.push(entry, place));
         Ok(())
     }
 }

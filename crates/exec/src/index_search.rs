@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access::index::BloomSearch;
 use access::brin::{BrinSearch, SummaryOps};
 use access::gin::{self, Category, EntrySearch, GinKey, GinSearch};
 use access::gist::{TreeOps, TreeSearch};
@@ -16,6 +17,7 @@ use types::gin::{GinQuery, QueryKey};
 
 use crate::covering;
 use crate::eval;
+use crate::neighbors;
 use crate::ops::index_bounds;
 use crate::rows::Row;
 use crate::run::Run;
@@ -29,6 +31,16 @@ pub fn open(index: &Index, storage: &Arc<Storage>) -> AnyIndex {
     match &mut files {
         AnyIndex::Gin(gin) => gin.pending_limit = pending_limit(index),
         AnyIndex::Brin(brin) => brin.pages_per_range = pages_per_range(index),
+        AnyIndex::Hnsw(graph) => {
+            graph.ops = neighbors::ops(index);
+            graph.m = number(index, "m").unwrap_or(graph.m);
+            graph.ef_construction =
+                number(index, "ef_construction").unwrap_or(graph.ef_construction);
+        }
+        AnyIndex::IvfFlat(lists) => {
+            lists.ops = neighbors::ops(index);
+            lists.lists = number(index, "lists").unwrap_or(lists.lists);
+        }
         _ => {}
     }
     files
@@ -51,6 +63,10 @@ pub fn open_for(codec: &KeyCodec, index: &Index, storage: &Arc<Storage>) -> AnyI
 
 fn option<'i>(index: &'i Index, name: &str) -> Option<&'i str> {
     index.options.iter().find(|o| o.0 == name).map(|o| o.1.as_str())
+}
+
+fn number<N: std::str::FromStr>(index: &Index, name: &str) -> Option<N> {
+    option(index, name).and_then(|value| value.parse().ok())
 }
 
 /// Pages that a BRIN index makes one summary of.
@@ -94,6 +110,10 @@ pub fn searches(
             Ok(tree(&codec, bounds, run)?.map(Search::Tree).into_iter().collect())
         }
         AccessMethod::Brin => summaries(table, &codec, bounds, run),
+        AccessMethod::Bloom => signature(&codec, bounds, run),
+        AccessMethod::Hnsw | AccessMethod::IvfFlat => {
+            Err(Error::internal("vectors are searched by their distances"))
+        }
     }
 }
 
@@ -174,6 +194,23 @@ fn summaries(
     let check = classes.check(asked.collect())?;
     let heap = access::Heap::open(&run.cx.engine.storage, RelId(table.rel));
     Ok(vec![Search::Summaries(BrinSearch { check, pages: heap.pages()? })])
+}
+
+/// The bits that the rows of a bloom index must have.
+fn signature(codec: &KeyCodec, bounds: &IndexBounds, run: &mut Run<'_, '_>) -> Result<Vec<Search>> {
+    let without = || Error::internal("a column without a class");
+    let signatures = codec.signatures.as_ref().ok_or_else(without)?;
+    let mut bits = vec![0; signatures.bytes()];
+    for key in &bounds.keys {
+        let value = eval::eval(&key.value, Row::Empty, run)?;
+        if value.is_null() {
+            return Ok(Vec::new());
+        }
+        let n = usize::from(key.column);
+        let column = codec.columns.get(n).ok_or_else(without)?;
+        signatures.set((n, column), &value, &mut bits)?;
+    }
+    Ok(vec![Search::Signature(BloomSearch { bits })])
 }
 
 /// The keys that a hash index is asked for.

@@ -15,8 +15,10 @@ use types::{Batch, Datum, FormatContext};
 
 use crate::context::Engine;
 use crate::covering::TreeKeys;
+use crate::neighbors::VectorKeys;
 use crate::ops::grouping::same_value;
 use crate::overflow::Overflow;
+use crate::signatures::Signatures;
 use crate::summaries::Summaries;
 
 /// An open table.
@@ -259,6 +261,10 @@ pub struct KeyCodec {
     pub tree: Option<Arc<TreeKeys>>,
     /// Of a BRIN index, the columns' classes.
     pub summaries: Option<Arc<Summaries>>,
+    /// Of an HNSW or IVFFlat index, the column's class.
+    pub vectors: Option<Arc<VectorKeys>>,
+    /// Of a bloom index, its parameters.
+    pub signatures: Option<Arc<Signatures>>,
 }
 
 impl KeyCodec {
@@ -305,8 +311,16 @@ impl KeyCodec {
             AccessMethod::Brin => summaries = Some(Arc::new(Summaries::new(index, &columns))),
             _ => {}
         }
+        let (mut vectors, mut signatures) = (None, None);
+        match index.method {
+            AccessMethod::Hnsw | AccessMethod::IvfFlat => {
+                vectors = VectorKeys::new(index).map(Arc::new);
+            }
+            AccessMethod::Bloom => signatures = Some(Arc::new(Signatures::new(index))),
+            _ => {}
+        }
         let (rel, method) = (RelId(index.rel), index.method);
-        KeyCodec { columns, condition, rel, method, gin, tree, summaries }
+        KeyCodec { columns, condition, rel, method, gin, tree, summaries, vectors, signatures }
     }
 
     /// Whether keys are the columns' values one after the other.
@@ -319,6 +333,7 @@ impl KeyCodec {
         match (&self.tree, &self.summaries) {
             (Some(tree), _) => tree.classes.len(),
             (_, Some(summaries)) => summaries.classes.len(),
+            _ if self.method.is_of_vectors() => usize::from(self.vectors.is_some()),
             _ if self.method == AccessMethod::Gin => self.gin.len(),
             _ => self.columns.len(),
         }
@@ -331,7 +346,13 @@ impl KeyCodec {
             | AccessMethod::Gin
             | AccessMethod::Gist
             | AccessMethod::SpGist
-            | AccessMethod::Brin => true,
+            | AccessMethod::Brin
+            | AccessMethod::Bloom => true,
+            AccessMethod::Hnsw | AccessMethod::IvfFlat => {
+                let value = self.columns.first().map(|c| &row[usize::from(c.0)]);
+                let keys = self.vectors.as_ref().zip(value);
+                keys.is_some_and(|(keys, value)| keys.holds(value))
+            }
             AccessMethod::Hash => !self.columns.iter().any(|c| row[usize::from(c.0)].is_null()),
         };
         has_key && self.condition.is_none_or(|n| row[usize::from(n)] == Datum::Bool(true))
@@ -361,6 +382,18 @@ impl KeyCodec {
         if let Some(summaries) = &self.summaries {
             let values = self.columns.iter().map(|c| &row[usize::from(c.0)]);
             return summaries.encode(values, out).map(|()| false);
+        }
+        if let (Some(vectors), Some((column, ..))) = (&self.vectors, self.columns.first()) {
+            return vectors.encode(&row[usize::from(*column)], out).map(|()| false);
+        }
+        if let Some(signatures) = &self.signatures {
+            let begin = out.len();
+            out.resize(begin + signatures.bytes(), 0);
+            for (n, column) in self.columns.iter().enumerate() {
+                let value = &row[usize::from(column.0)];
+                signatures.set((n, column), value, &mut out[begin..])?;
+            }
+            return Ok(false);
         }
         let mut null = false;
         for (column, ty, order) in &self.columns {

@@ -27,6 +27,7 @@ pub static LIBRARY: Library = Library {
         ("g_int_consistent", |_| Arc::new(Signatures(Arc::new(IntOps)))),
         ("g_intbig_consistent", |_| Arc::new(Signatures(Arc::new(IntOps)))),
     ],
+    vectors: &[],
     silent: &[
         "bqarr_in",
         "bqarr_out",

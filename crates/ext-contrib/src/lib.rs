@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bloom;
 mod btree_gin;
 mod btree_gist;
 mod citext;
@@ -17,11 +18,13 @@ mod earthdistance;
 mod file_fdw;
 mod fuzzystrmatch;
 mod hstore;
+mod inspect;
 mod intarray;
 mod ltree;
 mod pg_trgm;
 mod pgcrypto;
 mod row_triggers;
+mod sampling;
 mod seg;
 mod spans;
 mod tablefunc;
@@ -33,6 +36,9 @@ const LIBRARIES: &[&Library] = &[
     &uuid_ossp::LIBRARY,
     &citext::LIBRARY,
     &pg_trgm::LIBRARY,
+    &bloom::LIBRARY,
+    &sampling::SYSTEM_ROWS,
+    &sampling::SYSTEM_TIME,
     &btree_gin::LIBRARY,
     &btree_gist::LIBRARY,
     &fuzzystrmatch::LIBRARY,
@@ -56,6 +62,8 @@ pub fn register() {
     types::extension::register(LIBRARIES);
     let libraries: Vec<&'static Library> = row_triggers::LIBRARIES.iter().collect();
     types::extension::register(&libraries);
+    let libraries: Vec<&'static Library> = inspect::LIBRARIES.iter().collect();
+    types::extension::register(&libraries);
     let libraries: Vec<&'static Library> = dictionaries::LIBRARIES.iter().collect();
     types::extension::register(&libraries);
     dictionaries::register();
@@ -64,7 +72,7 @@ pub fn register() {
     exec::native::register("tablefunc", tablefunc::SYMBOLS);
     exec::native::register("file_fdw", file_fdw::SYMBOLS);
     exec::foreign::register("file_fdw/file_fdw_handler", &file_fdw::FileWrapper);
-    for (library, symbols) in row_triggers::SYMBOLS {
+    for (library, symbols) in row_triggers::SYMBOLS.into_iter().chain(inspect::SYMBOLS) {
         exec::native::register(library, symbols);
     }
 }

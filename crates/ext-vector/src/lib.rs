@@ -1,15 +1,16 @@
-//! vector: the types, functions, operators and aggregates of pgvector 0.8, for exact searches.
+//! vector: the types, functions, operators, aggregates and operator classes of pgvector 0.8.
 //!
 //! ```text
 //!   vector, halfvec   [1,2,3]         stored: numbers of 4 bytes, little-endian (halfvec: of 2)
 //!   sparsevec         {1:1.5,3:2}/5   stored: dimensions, then place from 0 and number of each that isn't zero
 //! ```
 //!
-//! Access methods (hnsw, ivfflat) are not here: `ORDER BY a <-> b LIMIT k` sorts.
+//! The access methods (hnsw, ivfflat) are `access`'s; what they ask of values is `classes`'.
 //! Source: the README of pgvector, which says names, types and errors.
 
 #![forbid(unsafe_code)]
 
+mod classes;
 mod dense;
 mod functions;
 mod half;
@@ -30,7 +31,15 @@ static LIBRARY: Library = Library {
         ("halfvec_in", &dense::DenseType { half: true }),
         ("sparsevec_in", &sparse::SparseType),
     ],
+    vectors: classes::CLASSES,
     silent: &[
+        "hnswhandler",
+        "ivfflathandler",
+        "hnsw_bit_support",
+        "hnsw_halfvec_support",
+        "hnsw_sparsevec_support",
+        "ivfflat_bit_support",
+        "ivfflat_halfvec_support",
         "vector_in",
         "vector_out",
         "vector_recv",

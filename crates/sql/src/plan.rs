@@ -873,6 +873,10 @@ pub enum SampleMethod {
     Bernoulli,
     /// Pages.
     System,
+    /// Pages in an order of chance until there are so many rows (extension `tsm_system_rows`).
+    SystemRows,
+    /// Pages in an order of chance for so many milliseconds (extension `tsm_system_time`).
+    SystemTime,
 }
 
 /// A table whose rows LockRows locks.

@@ -6,6 +6,7 @@
 //!           CREATE TYPE … (INPUT = citextin, …)                  ─► open_type("citext/citextin")  ─► OpenType
 //!           CREATE OPERATOR CLASS … USING gin … FUNCTION 2 …     ─► gin_class("pg_trgm/…", type)  ─► GinClass
 //!           CREATE OPERATOR CLASS … USING gist … FUNCTION 1 …    ─► gist_class("pg_trgm/…", type) ─► GistClass
+//!           CREATE OPERATOR CLASS … USING hnsw … FUNCTION 1 …    ─► vector_class("vector/…")      ─► VectorClass
 //! ```
 //!
 //! Libraries are registered when the server starts, before anything is looked up, and never change. Bodies that
@@ -20,6 +21,7 @@ use crate::func::Body;
 use crate::gin::GinClass;
 use crate::gist::{GistClass, Maker as GistMaker};
 use crate::open::OpenType;
+use crate::vectors::VectorClass;
 
 /// Makes a class of GIN for values of a type, which the extension may have made.
 pub type GinMaker = fn(Oid) -> Arc<dyn GinClass>;
@@ -36,6 +38,9 @@ pub struct Library {
     pub gin: &'static [(&'static str, GinMaker)],
     /// Classes of GiST, by the symbols of the functions that ask keys (support function 1).
     pub gist: &'static [(&'static str, GistMaker)],
+    /// Classes of `hnsw` and `ivfflat`, by the symbols of their distances (support function 1), with `+norm` behind them when
+    /// there is a support function 2.
+    pub vectors: &'static [(&'static str, &'static dyn VectorClass)],
     /// Symbols that stand in scripts and are never called: the support functions of index methods, selectivity
     /// estimators and kin, whose work the server does in its own way.
     pub silent: &'static [&'static str],
@@ -43,8 +48,15 @@ pub struct Library {
 
 impl Library {
     /// A library of nothing, to be filled by `..`.
-    pub const EMPTY: Library =
-        Library { name: "", bodies: Vec::new, types: &[], gin: &[], gist: &[], silent: &[] };
+    pub const EMPTY: Library = Library {
+        name: "",
+        bodies: Vec::new,
+        types: &[],
+        gin: &[],
+        gist: &[],
+        vectors: &[],
+        silent: &[],
+    };
 }
 
 static REGISTERED: Mutex<Vec<&'static Library>> = Mutex::new(Vec::new());
@@ -114,4 +126,11 @@ pub fn gist_class(name: &str, ty: Oid) -> Option<Arc<dyn GistClass>> {
     let (library, symbol) = name.split_once('/')?;
     let library = known().libraries.iter().find(|l| l.name == library)?;
     library.gist.iter().find(|(s, _)| *s == symbol).map(|(_, make)| make(ty))
+}
+
+/// A class of `hnsw` or `ivfflat`, by library and symbol.
+pub fn vector_class(name: &str) -> Option<&'static dyn VectorClass> {
+    let (library, symbol) = name.split_once('/')?;
+    let library = known().libraries.iter().find(|l| l.name == library)?;
+    library.vectors.iter().find(|(s, _)| *s == symbol).map(|(_, class)| *class)
 }

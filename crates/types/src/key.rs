@@ -282,6 +282,11 @@ pub fn is_decodable(ty: Oid) -> bool {
         )
 }
 
+/// Whether the keys of a type have one length, and values can be read back from them.
+pub fn is_fixed(ty: Oid) -> bool {
+    fixed_width(ty).is_some()
+}
+
 fn fixed_width(ty: Oid) -> Option<usize> {
     Some(match ty {
         oids::BOOL | oids::CHAR => 1,

@@ -34,6 +34,7 @@ pub mod row;
 #[cfg(test)]
 mod testing;
 pub mod user;
+pub mod vectors;
 
 pub use batch::{Batch, Column};
 pub use datum::{Datum, Numeric, Text};

@@ -32,7 +32,7 @@ use txn::{Transaction, TxnManager};
 
 use crate::btree::node::{self, Entry};
 use crate::btree::{BTree, Inserted, Rewritten, TreeState, Unique, nobody};
-use crate::index::{Found, IndexMethod, NextEntry, Report, Search, wrong_search};
+use crate::method::{Found, IndexMethod, NextEntry, Report, Search, wrong_search};
 
 pub use base::ternary::{Mode, Ternary};
 pub use scan::{EntrySearch, GinKey, GinSearch};

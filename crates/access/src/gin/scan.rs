@@ -10,7 +10,7 @@ use txn::Transaction;
 
 use super::{Category, GinIndex, entries_of, pending, posting};
 use crate::btree::{Cursor, KeyRange};
-use crate::index::Found;
+use crate::method::Found;
 
 /// Which entries one of a search's places stands for.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use base::{Fork, PageId, Result};
 use super::page::{self, CAPACITY, Cell, Head, Target};
 use super::{GistIndex, ROOT};
 use crate::extension::next_of_build;
-use crate::index::NextEntry;
+use crate::method::NextEntry;
 
 /// Bytes of a page that a build fills.
 const FILL: usize = CAPACITY * 9 / 10;

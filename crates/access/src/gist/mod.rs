@@ -36,11 +36,12 @@ use storage::{Pinned, Storage};
 use txn::Transaction;
 
 use crate::btree::{Inserted, Unique};
-use crate::index::{Found, IndexMethod, NextEntry, Report, Search, wrong_search};
+use crate::method::{Found, IndexMethod, NextEntry, Report, Search, wrong_search};
 use crate::registry::{self, RelState};
 
+pub use crate::found::Near;
 pub use page::KEY_MAX;
-pub use scan::{KeyCheck, KeyDistance, Near, Nearest, TreeSearch, by_distance};
+pub use scan::{KeyCheck, KeyDistance, Nearest, TreeSearch, by_distance};
 
 /// The root's block.
 const ROOT: u32 = 1;

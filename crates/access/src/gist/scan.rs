@@ -11,7 +11,8 @@ use txn::Transaction;
 
 use super::page::{Node, Target};
 use super::{GistIndex, ROOT};
-use crate::index::Found;
+use crate::found::{Found, Near};
+use crate::vector::{ByDistance, PlaceHash};
 
 /// Whether a row with this key (leaf) satisfies a condition, or one below it (inner page) can.
 pub type KeyCheck = Arc<dyn Fn(&[u8], bool) -> Result<Ternary> + Send + Sync>;
@@ -101,7 +102,8 @@ impl GistIndex {
             search,
             heap: BinaryHeap::new(),
             begun: false,
-            seen: HashSet::new(),
+            seen: HashSet::default(),
+            with_keys: false,
         }
     }
 }
@@ -113,19 +115,6 @@ enum Visited<'p> {
     Cell(Target, &'p [u8], u64),
 }
 
-/// A row by its distance.
-#[derive(Debug)]
-pub struct Near {
-    /// The row, and whether its condition must be asked.
-    pub found: Found,
-    /// Its distances.
-    pub distances: Vec<f64>,
-    /// They may be less than the row's own.
-    pub recheck_distance: bool,
-    /// Its key.
-    pub key: Vec<u8>,
-}
-
 struct Waiting {
     distances: Vec<f64>,
     what: What,
@@ -133,14 +122,15 @@ struct Waiting {
 
 enum What {
     Page(u32, u64),
-    Row(Box<Near>),
+    /// A row, whether its distances may be less than the row's own, and its key, if that is wanted.
+    Row(Found, bool, Vec<u8>),
 }
 
 impl Ord for Waiting {
     /// The heap gives its greatest: the nearest, and of these rows before pages.
     fn cmp(&self, other: &Waiting) -> Ordering {
         let compared = by_distance(&other.distances, &self.distances);
-        let is_row = |w: &Waiting| matches!(w.what, What::Row(_));
+        let is_row = |w: &Waiting| matches!(w.what, What::Row(..));
         compared.then_with(|| is_row(self).cmp(&is_row(other)))
     }
 }
@@ -180,25 +170,34 @@ pub struct Nearest {
     heap: BinaryHeap<Waiting>,
     begun: bool,
     /// Rows that were put into the heap: a page that is split meanwhile may be come by twice.
-    seen: HashSet<TupleId>,
+    seen: HashSet<TupleId, PlaceHash>,
+    with_keys: bool,
 }
 
 impl Nearest {
-    /// The next row.
-    ///
-    /// # Errors
-    /// I/O, interrupts, those of the search.
-    pub fn next(&mut self, tx: &Transaction) -> Result<Option<Near>> {
+    /// The rows come with their keys.
+    #[must_use]
+    pub fn with_keys(mut self) -> Nearest {
+        self.with_keys = true;
+        self
+    }
+}
+
+impl ByDistance for Nearest {
+    fn next(&mut self, tx: &Transaction) -> Result<Option<Near>> {
         if !std::mem::replace(&mut self.begun, true) {
             let split = self.index.last_split()?;
             self.heap.push(Waiting { distances: Vec::new(), what: What::Page(ROOT, split) });
         }
         while let Some(Waiting { distances, what }) = self.heap.pop() {
             let (block, known) = match what {
-                What::Row(near) => return Ok(Some(*near)),
+                What::Row(found, recheck_distance, key) => {
+                    return Ok(Some(Near { found, distances, recheck_distance, key }));
+                }
                 What::Page(block, known) => (block, known),
             };
             let (heap, search, seen) = (&mut self.heap, &self.search, &mut self.seen);
+            let with_keys = self.with_keys;
             self.index.visit(tx, block, known, &mut |visited| {
                 let (target, key, split) = match visited {
                     Visited::Right(right) => {
@@ -220,12 +219,10 @@ impl Nearest {
                 let what = match target {
                     Target::Child(child) => What::Page(child, split),
                     Target::Row(root) if !seen.insert(root) => return Ok(()),
-                    Target::Row(root) => What::Row(Box::new(Near {
-                        found: Found { root, recheck: held == Ternary::Maybe },
-                        distances: distances.clone(),
-                        recheck_distance: doubt,
-                        key: key.to_vec(),
-                    })),
+                    Target::Row(root) => {
+                        let found = Found { root, recheck: held == Ternary::Maybe };
+                        What::Row(found, doubt, if with_keys { key.to_vec() } else { Vec::new() })
+                    }
                 };
                 heap.push(Waiting { distances, what });
                 Ok(())

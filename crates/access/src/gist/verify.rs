@@ -6,7 +6,7 @@ use base::{Fork, Result};
 
 use super::page::{self, CAPACITY, Node, Target};
 use super::{GistIndex, LEVELS_MAX, ROOT};
-use crate::index::Report;
+use crate::method::Report;
 
 impl GistIndex {
     /// Checks every page, that keys cover those below them, and that each page is in the tree once.

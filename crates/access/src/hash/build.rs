@@ -12,7 +12,7 @@ use super::page::{
     Shape,
 };
 use crate::extension::next_of_build;
-use crate::index::NextEntry;
+use crate::method::NextEntry;
 
 struct Builder {
     index: HashIndex,

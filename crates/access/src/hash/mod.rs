@@ -35,7 +35,7 @@ use storage::{PageView, Pinned, Storage, WriteGuard};
 use txn::Transaction;
 
 use crate::btree::{Inserted, Unique};
-use crate::index::{Found, IndexMethod, NextEntry, Report, Search, wrong_search};
+use crate::method::{Found, IndexMethod, NextEntry, Report, Search, wrong_search};
 use crate::registry::{self, RelState};
 use page::{Chained, FILLING, Meta};
 

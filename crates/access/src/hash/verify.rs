@@ -8,7 +8,7 @@ use super::HashIndex;
 use super::page::{
     self, Chained, FILLING, KIND_DIRECTORY, KIND_FREE, Meta, PER_DIRECTORY, SPLITTING,
 };
-use crate::index::Report;
+use crate::method::Report;
 
 struct Walk<'i> {
     index: &'i HashIndex,

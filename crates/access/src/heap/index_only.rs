@@ -42,6 +42,11 @@ impl Heap {
         Ok(found)
     }
 
+    /// Whether a page is known to hold only rows that everybody sees.
+    pub fn is_known_visible(&self, block: u32) -> bool {
+        self.state.visible.has(block)
+    }
+
     /// How many pages hold only rows that everybody sees, as far as is known.
     pub fn visible_pages(&self) -> u32 {
         self.state.visible.count()

@@ -19,6 +19,7 @@
 pub(crate) mod bridge;
 mod index_only;
 mod insert;
+pub mod inspect;
 mod lines;
 pub mod page;
 pub mod prune;

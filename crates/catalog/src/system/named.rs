@@ -97,7 +97,7 @@ pub(super) const TABLESPACES: [(Id, &str); 2] =
     [(PG_DEFAULT, "pg_default"), (PG_GLOBAL, "pg_global")];
 
 /// Oid, name, handler, kind.
-pub(super) const ACCESS_METHODS: [(Id, &str, Id, char); 7] = [
+pub(super) const ACCESS_METHODS: [(Id, &str, Id, char); 10] = [
     (HEAP_AM, "heap", 3, 't'),
     (BTREE_AM, "btree", 330, 'i'),
     (405, "hash", 331, 'i'),
@@ -105,6 +105,9 @@ pub(super) const ACCESS_METHODS: [(Id, &str, Id, char); 7] = [
     (2742, "gin", 333, 'i'),
     (4000, "spgist", 334, 'i'),
     (3580, "brin", 335, 'i'),
+    (8301, "hnsw", 0, 'i'),
+    (8302, "ivfflat", 0, 'i'),
+    (8303, "bloom", 0, 'i'),
 ];
 
 /// Oid, name, trusted, functions: call handler, handler of DO, validator.

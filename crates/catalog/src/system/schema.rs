@@ -93,7 +93,12 @@ pub(super) fn pg_tablespace(_cx: &SystemCx<'_>) -> Rows {
     Ok(TABLESPACES.iter().map(one).collect())
 }
 
-pub(super) fn pg_am(_cx: &SystemCx<'_>) -> Rows {
+pub(super) fn pg_am(cx: &SystemCx<'_>) -> Rows {
+    // Those of extensions are there with them.
+    let is_there = |(_, name, ..): &&(u32, &str, u32, char)| {
+        let extension = base::AccessMethod::named(name).and_then(base::AccessMethod::extension);
+        extension.is_none_or(|extension| cx.catalog.extension_named(extension).is_some())
+    };
     let one = |(id, name, handler, kind): &(u32, &str, u32, char)| {
         row(PG_CATALOG, "pg_am")
             .set("oid", oid(*id))
@@ -102,7 +107,7 @@ pub(super) fn pg_am(_cx: &SystemCx<'_>) -> Rows {
             .set("amtype", *kind)
             .done()
     };
-    Ok(ACCESS_METHODS.iter().map(one).collect())
+    Ok(ACCESS_METHODS.iter().filter(is_there).map(one).collect())
 }
 
 pub(super) fn pg_language(cx: &SystemCx<'_>) -> Rows {

@@ -31,13 +31,16 @@ struct Method {
     options: i32,
 }
 
-const METHODS: [Method; 6] = [
+const METHODS: [Method; 9] = [
     method("btree", 5, 5, false, false, 5),
     method("hash", 1, 3, false, false, 3),
     method("gist", 0, 11, true, true, 10),
     method("gin", 0, 7, false, true, 7),
     method("spgist", 0, 7, true, true, 6),
     method("brin", 0, 15, false, true, 5),
+    method("hnsw", 0, 3, true, false, 0),
+    method("ivfflat", 0, 5, true, false, 0),
+    method("bloom", 1, 2, false, false, 2),
 ];
 
 const fn method(
@@ -268,6 +271,15 @@ fn index_behind(view: &Snapshot, am: &Method, input: Oid, members: &Members) -> 
             Some(code) if types::extension::gin_class(&code, input).is_some() => (true, code),
             _ => (false, String::new()),
         },
+        "hnsw" | "ivfflat" => {
+            let norm = if support(2).is_some() { "+norm" } else { "" };
+            match support(1).map(|code| code + norm) {
+                Some(code) if types::extension::vector_class(&code).is_some() => (true, code),
+                _ => (false, String::new()),
+            }
+        }
+        // Bits are made of what B-trees keep.
+        "bloom" => (types::opclass::default_class(403, input).is_some(), String::new()),
         "gist" => match support(1) {
             Some(code) if types::extension::gist_class(&code, input).is_some() => (true, code),
             _ => (false, String::new()),

@@ -635,6 +635,8 @@ impl<'p> Describe<'p> {
                 let method = match method {
                     SampleMethod::Bernoulli => "bernoulli",
                     SampleMethod::System => "system",
+                    SampleMethod::SystemRows => "system_rows",
+                    SampleMethod::SystemTime => "system_time",
                 };
                 let mut text = format!("{method} ({})", names.text(percent));
                 if let Some(seed) = seed {
@@ -825,7 +827,7 @@ impl<'p> Describe<'p> {
     ) -> Vec<String> {
         let names = self.names(&[], slots);
         let key = |key: &ScanKey| {
-            let sign = types::func::operator(key.operator).map_or("?", |o| o.name);
+            let sign = self.operator(key.operator);
             let column = self.key_column(table, index, usize::from(key.column));
             match key.null_test() {
                 Some(true) => return format!("({column} IS NULL)"),
@@ -835,6 +837,19 @@ impl<'p> Describe<'p> {
             format!("({column} {sign} {})", names.text(&key.value))
         };
         keys.iter().map(key).collect()
+    }
+
+    /// An operator's name, also of one that users or extensions made.
+    fn operator(&self, operator: base::Oid) -> String {
+        if let Some(row) = types::func::operator(operator) {
+            return row.name.to_owned();
+        }
+        let mut name = Vec::new();
+        let own = types::Datum::Oid(operator.0);
+        match types::io::output(types::oids::REGOPER, &own, self.format, &mut name) {
+            Ok(()) => String::from_utf8_lossy(&name).into_owned(),
+            Err(_) => "?".to_owned(),
+        }
     }
 
     /// `((a = 1) AND (b > 2))`.

@@ -11,11 +11,11 @@ use sql::{Expr, Plan};
 use types::{Batch, Datum};
 
 use super::{
-    aggregate, append, bitmap_heap_scan, cte, distinct, filter, foreign_scan, function_scan,
-    gather, group_sorted, hash_join, incremental_sort, index_only_scan, index_scan, limit,
-    lock_rows, memoize, merge_join, nearest_scan, nested_loop, partition_scan, partition_wise,
-    project, project_set, recursive, rewritten, sample_scan, seq_scan, set_op, sort, system_scan,
-    unordered_index_scan, values, window,
+    aggregate, append, bitmap_heap_scan, covering_only_scan, cte, distinct, filter, foreign_scan,
+    function_scan, gather, group_sorted, hash_join, incremental_sort, index_only_scan, index_scan,
+    limit, lock_rows, memoize, merge_join, nearest_scan, nested_loop, partition_scan,
+    partition_wise, project, project_set, recursive, rewritten, sample_scan, seq_scan, set_op,
+    sort, system_scan, unordered_index_scan, values, window,
 };
 use crate::modify::ModifyOp;
 use crate::ops::key_filter::KeyFilter;
@@ -53,6 +53,9 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
         }
         Node::IndexScan { scan, index, .. } => {
             Box::new(index_scan::IndexScan::new(scan, index, run)?)
+        }
+        Node::IndexOnlyScan { scan, index, .. } if index.method.is_covering() => {
+            Box::new(covering_only_scan::CoveringOnlyScan::new(scan, index, run)?)
         }
         Node::IndexOnlyScan { scan, index, .. } => {
             Box::new(index_only_scan::IndexOnlyScan::new(scan, index, run)?)

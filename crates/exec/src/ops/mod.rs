@@ -10,6 +10,7 @@ mod before_error;
 mod bitmap;
 pub mod bitmap_heap_scan;
 pub mod build;
+mod covering_only_scan;
 mod cte;
 mod distinct;
 mod filter;

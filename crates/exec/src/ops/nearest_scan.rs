@@ -4,7 +4,8 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use access::gist::{Nearest, by_distance};
+use access::gist::by_distance;
+use access::vector::ByDistance;
 use base::{Oid, Result};
 use sql::Plan;
 use sql::plan::{IndexBounds, Node, Scan};
@@ -19,7 +20,7 @@ use crate::ops::operator::{Operator, wrong_node};
 use crate::rows::Row;
 use crate::run::Run;
 use crate::table::{KeyCodec, Projection, TableHandle};
-use crate::{eval, index_search, rows, vector};
+use crate::{eval, index_search, neighbors, rows, vector};
 
 const FIRST_TARGET: usize = 4;
 
@@ -29,7 +30,7 @@ pub struct NearestScan {
     projection: Projection,
     types: Vec<Oid>,
     /// None before the first row.
-    search: Option<Option<Nearest>>,
+    search: Option<Option<Box<dyn ByDistance>>>,
     /// Rows whose distance was computed.
     waiting: BinaryHeap<Waiting>,
     ended: bool,
@@ -106,6 +107,10 @@ impl NearestScan {
                     rows::append(batch, &row)?;
                 }
             }
+            if bounds.recheck.is_none() && !near.recheck_distance && self.waiting.is_empty() {
+                index_scan::fetch(&self.table, &self.projection, near.found.root, batch, run)?;
+                continue;
+            }
             let mut row = rows::empty(&self.types);
             index_scan::fetch(&self.table, &self.projection, near.found.root, &mut row, run)?;
             let before = row.rows;
@@ -144,9 +149,16 @@ impl Operator for NearestScan {
         if self.search.is_none() {
             let codec = KeyCodec::new(&scan.table, index);
             let files = index_search::open(index, &run.cx.engine.storage);
-            let tree = files.as_covering().ok_or_else(wrong_node)?;
-            let search = index_search::tree(&codec, bounds, run)?;
-            self.search = Some(search.map(|search| tree.nearest(search)));
+            self.search = Some(match files.as_covering() {
+                Some(tree) => {
+                    let search = index_search::tree(&codec, bounds, run)?;
+                    search.map(|search| Box::new(tree.nearest(search)) as Box<dyn ByDistance>)
+                }
+                None => {
+                    let search = neighbors::search(index, bounds, run)?;
+                    Some(files.nearest_vectors(search).ok_or_else(wrong_node)?)
+                }
+            });
             run.cx.tally.of(index.oid).scans += 1;
         }
         self.postponed.raise()?;

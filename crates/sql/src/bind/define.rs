@@ -855,6 +855,7 @@ impl Binder<'_> {
             let collation = self.key_collation(elem, base::Oid(ty))?.unwrap_or(own);
             let class = self.index_class(elem, base::Oid(ty), method)?;
             let class_options = self.class_options(elem, class, base::Oid(ty), method)?;
+            self.check_dimensions(class, column.map_or(-1, |c| c.typmod), method)?;
             return Ok(IndexKey {
                 name,
                 expression: None,
@@ -912,6 +913,7 @@ impl Binder<'_> {
         }
         let class = self.index_class(elem, expr.ty(), method)?;
         let class_options = self.class_options(elem, class, expr.ty(), method)?;
+        self.check_dimensions(class, self.typmod_of(&expr), method)?;
         Ok(IndexKey { name, expression, collation, descending, nulls_first, class, class_options })
     }
 

@@ -594,6 +594,12 @@ impl Binder<'_> {
         let method = match names.last().copied() {
             Some("bernoulli") => SampleMethod::Bernoulli,
             Some("system") => SampleMethod::System,
+            Some("system_rows") if self.cx.catalog.extension_named("tsm_system_rows").is_some() => {
+                SampleMethod::SystemRows
+            }
+            Some("system_time") if self.cx.catalog.extension_named("tsm_system_time").is_some() => {
+                SampleMethod::SystemTime
+            }
             other => {
                 return Err(err!(
                     UNDEFINED_OBJECT,
@@ -614,7 +620,21 @@ impl Binder<'_> {
         };
         let around = Scope::new(scope.parent);
         around.place.set(Place::From);
-        let percent = self.sample_argument(&around, percent, FLOAT4)?;
+        let ty = match method {
+            SampleMethod::Bernoulli | SampleMethod::System => FLOAT4,
+            SampleMethod::SystemRows => INT8,
+            SampleMethod::SystemTime => FLOAT8,
+        };
+        let percent = self.sample_argument(&around, percent, ty)?;
+        let of_extension = matches!(method, SampleMethod::SystemRows | SampleMethod::SystemTime);
+        if of_extension && sample.repeatable.is_some() {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "tablesample method {} does not support REPEATABLE",
+                names.last().copied().unwrap_or_default()
+            )
+            .at(self.at(sample.location)));
+        }
         let seed = match &sample.repeatable {
             Some(node) => Some(self.sample_argument(&around, node, FLOAT8)?),
             None => None,

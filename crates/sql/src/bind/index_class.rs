@@ -28,6 +28,11 @@ impl Binder<'_> {
                 None => err!(UNDEFINED_OBJECT, "access method \"{name}\" does not exist"),
             });
         };
+        if let Some(extension) = method.extension()
+            && self.cx.catalog.extension_named(extension).is_none()
+        {
+            base::bail!(UNDEFINED_OBJECT, "access method \"{name}\" does not exist");
+        }
         let of = method.properties();
         let cannot = |what: &str| {
             Error::new(
@@ -76,6 +81,13 @@ impl Binder<'_> {
                     }
                 }
                 (AccessMethod::Brin, "pages_per_range") => within(name, &value, 1, 131_072)?,
+                (AccessMethod::Hnsw, "m") => within(name, &value, 2, 100)?,
+                (AccessMethod::Hnsw, "ef_construction") => within(name, &value, 4, 1000)?,
+                (AccessMethod::IvfFlat, "lists") => within(name, &value, 1, 32_768)?,
+                (AccessMethod::Bloom, "length") => within(name, &value, 1, 4096)?,
+                (AccessMethod::Bloom, _) if is_bloom_column(name) => {
+                    within(name, &value, 1, 4095)?;
+                }
                 (AccessMethod::Gin, "gin_pending_list_limit") => {
                     within(name, &value, 64, 2_147_483_647)?;
                 }
@@ -94,7 +106,41 @@ impl Binder<'_> {
             }
             out.push((name.to_owned(), value));
         }
+        let given = |wanted: &str, default: i64| {
+            let own = out.iter().find(|(name, _)| name == wanted);
+            own.and_then(|(_, value)| value.parse().ok()).unwrap_or(default)
+        };
+        if method == AccessMethod::Hnsw && given("ef_construction", 64) < 2 * given("m", 16) {
+            base::bail!(
+                INVALID_PARAMETER_VALUE,
+                "ef_construction must be greater than or equal to 2 * m"
+            );
+        }
         Ok(out)
+    }
+
+    /// An index of vectors must know how many numbers they have.
+    pub(super) fn check_dimensions(
+        &self,
+        class: u32,
+        typmod: i32,
+        method: AccessMethod,
+    ) -> Result<()> {
+        if !method.is_of_vectors() {
+            return Ok(());
+        }
+        if typmod < 0 {
+            base::bail!(INVALID_PARAMETER_VALUE, "column does not have dimensions");
+        }
+        let most = types::vectors::class(class).and_then(|class| class.dimensions_max(method));
+        if let Some(most) = most.filter(|most| typmod > *most) {
+            base::bail!(
+                PROGRAM_LIMIT_EXCEEDED,
+                "column cannot have more than {most} dimensions for {} index",
+                method.name()
+            );
+        }
+        Ok(())
     }
 
     /// The class of an index's key: 0 when it is the type's default one.
@@ -132,7 +178,12 @@ impl Binder<'_> {
         _elem: &pb::IndexElem,
     ) -> Result<()> {
         let known = match method {
-            AccessMethod::BTree | AccessMethod::Hash | AccessMethod::Brin => true,
+            AccessMethod::BTree | AccessMethod::Hash | AccessMethod::Brin | AccessMethod::Bloom => {
+                true
+            }
+            AccessMethod::Hnsw | AccessMethod::IvfFlat => {
+                types::vectors::class(class.oid).is_some()
+            }
             AccessMethod::Gin => types::gin::class(class.oid, ty).is_some(),
             AccessMethod::Gist | AccessMethod::SpGist => {
                 types::gist::class(class.oid, ty).is_some()
@@ -296,6 +347,12 @@ impl Binder<'_> {
         }
         Ok(out)
     }
+}
+
+/// Whether it is the parameter of a column's bits: `col1` to `col32`.
+fn is_bloom_column(name: &str) -> bool {
+    let number = name.strip_prefix("col").and_then(|n| n.parse::<u32>().ok());
+    number.is_some_and(|n| (1..=32).contains(&n) && name == format!("col{n}"))
 }
 
 /// Whether a class's keys are rows of bits whose length can be chosen.

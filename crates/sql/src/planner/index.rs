@@ -182,10 +182,13 @@ pub(crate) fn match_keys(
     let parts = key_parts(index, table, computed);
     let found = match index.method {
         AccessMethod::Hash => match_hash(&parts, own, list),
-        AccessMethod::Gin | AccessMethod::Gist | AccessMethod::SpGist | AccessMethod::Brin => {
-            match_operators(index, &parts, own, list)
-        }
-        AccessMethod::BTree => return None,
+        AccessMethod::Gin
+        | AccessMethod::Gist
+        | AccessMethod::SpGist
+        | AccessMethod::Brin
+        | AccessMethod::Bloom => match_operators(index, &parts, own, list),
+        // Vectors have an order by distance and no conditions.
+        AccessMethod::BTree | AccessMethod::Hnsw | AccessMethod::IvfFlat => return None,
     };
     (!found.used.is_empty()).then_some(found)
 }

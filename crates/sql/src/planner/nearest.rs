@@ -13,7 +13,10 @@ use super::Planner;
 use super::cols::Cols;
 use super::cost::{self, Costs};
 use super::index::{Match, key_parts, known_before, match_keys};
-use super::scan::{Path, ScanMethod, Source};
+use super::scan::{IndexCost, Path, ScanMethod, Source, covers};
+
+/// Elements that a search of a graph finds, about (`hnsw.ef_search`).
+const EF_SEARCH: f64 = 40.0;
 
 /// See the module's documentation.
 #[derive(Clone)]
@@ -63,6 +66,7 @@ impl Planner<'_> {
         &self,
         source: &Source<'_>,
         conditions: &[Expr],
+        need: &Cols,
         best: &Path,
         costs: &Costs,
     ) -> Option<Path> {
@@ -79,12 +83,20 @@ impl Planner<'_> {
             if unusable || !index.method.properties().distance_ordered {
                 continue;
             }
+            // A search by an index of vectors gives some of the nearest rows, not all rows.
+            if index.method.is_of_vectors() && wanted.rows.is_none() {
+                continue;
+            }
             let Some(matched) = self.match_nearest(&index, source, conditions, &wanted.exprs)
             else {
                 continue;
             };
-            let part = self.index_cost(source, conditions, (&index, &matched), costs);
-            let estimate = self.with_heap(source, &matched, &index, part, false, costs);
+            let mut part = self.index_cost(source, conditions, (&index, &matched), costs);
+            if index.method.is_of_vectors() {
+                vector_cost(source, &index, &mut part, costs);
+            }
+            let only = costs.indexonlyscan && covers(&index, source, &matched, need);
+            let estimate = self.with_heap(source, &matched, &index, part, only, costs);
             let cost = read(&estimate);
             if cost < least {
                 least = cost;
@@ -92,7 +104,7 @@ impl Planner<'_> {
                     index: index.clone(),
                     found: matched,
                     backward: false,
-                    only: false,
+                    only,
                 };
                 found = Some(Path { method, estimate, order: Vec::new() });
             }
@@ -145,4 +157,26 @@ impl Planner<'_> {
 /// The columns of a path's distances.
 pub(crate) fn columns_of(found: &Match) -> impl Iterator<Item = Cols> + '_ {
     found.bounds.distances.iter().map(Cols::of)
+}
+
+/// The cost of an index of vectors, beside that of its rows: how many vectors are compared before the first row comes.
+fn vector_cost(source: &Source<'_>, index: &Index, part: &mut IndexCost, costs: &Costs) {
+    let option = |name: &str, default: f64| {
+        let own = index.options.iter().find(|o| o.0 == name);
+        own.and_then(|o| o.1.parse().ok()).unwrap_or(default)
+    };
+    let rows = source.rows.max(2.0);
+    let compared = match index.method {
+        base::AccessMethod::Hnsw => {
+            let m = option("m", 16.0);
+            let levels = rows.ln() / m.ln();
+            (levels + EF_SEARCH) * m
+        }
+        _ => {
+            let lists = option("lists", 100.0).min(rows);
+            lists + rows / lists
+        }
+    };
+    part.startup = compared.min(rows) * (costs.index_tuple + costs.operator);
+    part.total = part.startup + part.rows * (costs.index_tuple + costs.operator);
 }

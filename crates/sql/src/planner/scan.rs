@@ -209,7 +209,7 @@ impl Planner<'_> {
         {
             best = path;
         }
-        self.nearest_path(&source, conditions, &best, costs).unwrap_or(best)
+        self.nearest_path(&source, conditions, need, &best, costs).unwrap_or(best)
     }
 
     fn sequential(&self, source: &Source<'_>, costs: &Costs) -> Path {
@@ -373,6 +373,9 @@ impl Planner<'_> {
         let share = partial * self.selectivity(Some(source.table), &used);
         if index.method == base::AccessMethod::Brin {
             return self.brin_cost(source, index, share, used.len(), costs);
+        }
+        if index.method == base::AccessMethod::Bloom {
+            return bloom_cost(source, index, share, partial, costs);
         }
         let rows = if found.one_row { 1.0 } else { (source.rows * share).round().max(1.0) };
         let entries = (source.rows * partial).max(2.0);
@@ -636,6 +639,23 @@ impl Planner<'_> {
     }
 }
 
+/// The cost of a bloom index: all of its pages are read, and each row's bits are looked at.
+fn bloom_cost(
+    source: &Source<'_>,
+    index: &Index,
+    share: f64,
+    partial: f64,
+    costs: &Costs,
+) -> IndexCost {
+    let length = index.options.iter().find(|o| o.0 == "length");
+    let bits = length.and_then(|o| o.1.parse().ok()).unwrap_or(80.0_f64);
+    let entries = source.rows * partial;
+    let pages = (entries * (bits / 8.0 + 10.0) / 8160.0).ceil().max(1.0);
+    let startup = pages * costs.seq_page + entries * 0.5 * costs.operator;
+    let rows = (source.rows * share).round().max(1.0);
+    IndexCost { startup, total: startup + rows * costs.operator, share, rows }
+}
+
 /// How many ranges bounds make.
 fn visits(bounds: &IndexBounds) -> f64 {
     if !bounds.either.is_empty() {
@@ -673,8 +693,8 @@ fn is_point(found: &Match) -> bool {
 }
 
 /// Whether the index has all columns that are used, in a form from which they can be read back.
-fn covers(index: &Index, source: &Source<'_>, found: &Match, need: &Cols) -> bool {
-    if !index.method.properties().returns_values || index.method.is_covering() {
+pub(crate) fn covers(index: &Index, source: &Source<'_>, found: &Match, need: &Cols) -> bool {
+    if !index.method.properties().returns_values {
         return false;
     }
     let mut used: Cols = need.iter().filter(|c| source.own.contains(*c)).collect();
@@ -687,6 +707,27 @@ fn covers(index: &Index, source: &Source<'_>, found: &Match, need: &Cols) -> boo
         }
     }
     let table = &source.table.table;
+    if index.method.is_covering() {
+        // What the index isn't sure of is asked again.
+        let asked = found.used.iter().filter_map(|i| source.conditions.get(*i));
+        let asked = asked.chain(&found.bounds.distances);
+        for column in asked.flat_map(|e| Cols::of(e).iter().collect::<Vec<_>>()) {
+            if source.own.contains(column) {
+                used.insert(column);
+            }
+        }
+        let returns = |key: &&catalog::IndexColumn| {
+            let Some(column) = table.columns.get(usize::from(key.column).wrapping_sub(1)) else {
+                return false;
+            };
+            let ty = types::user::base_type(base::Oid(column.ty), -1).0;
+            let class = types::gist::class(key.class_of(index.method, ty.0), ty);
+            class.is_some_and(|class| class.returns_values())
+        };
+        let keys = index.columns.iter().filter(returns);
+        let has: Cols = keys.map(|k| source.table.col(ScanColumn::Attr(k.column))).collect();
+        return used.is_subset(&has);
+    }
     let readable = |key: &catalog::IndexColumn| {
         let ty = match &key.expression {
             Some(e) => e.ty,

@@ -420,6 +420,17 @@ impl GistClass for ScalarOps {
             (to.distance(at(lower), at(upper)), false)
         })))
     }
+
+    fn returns_values(&self) -> bool {
+        key::is_fixed(self.ty)
+    }
+
+    fn value(&self, key: &[u8]) -> Option<Datum> {
+        let (bytes, _) = read(key).ends()?;
+        let mut column = crate::Column::new(self.ty);
+        key::decode_column(self.ty, KeyOrder::default(), bytes, &mut [0], &mut column)?;
+        Some(column.get(0, self.ty))
+    }
 }
 
 /// The number that a key of a fixed width stands for.

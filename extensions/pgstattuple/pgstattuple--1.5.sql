@@ -1,0 +1,23 @@
+-- pgstattuple 1.5: the objects of PostgreSQL's extension.
+
+CREATE FUNCTION pgstattuple(relname text, OUT table_len bigint, OUT tuple_count bigint, OUT tuple_len bigint, OUT tuple_percent double precision, OUT dead_tuple_count bigint, OUT dead_tuple_len bigint, OUT dead_tuple_percent double precision, OUT free_space bigint, OUT free_percent double precision) RETURNS record
+    AS 'MODULE_PATHNAME', 'pgstattuple_v1_5' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+CREATE FUNCTION pg_relpages(relname text) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'pg_relpages_v1_5' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+CREATE FUNCTION pgstattuple(reloid regclass, OUT table_len bigint, OUT tuple_count bigint, OUT tuple_len bigint, OUT tuple_percent double precision, OUT dead_tuple_count bigint, OUT dead_tuple_len bigint, OUT dead_tuple_percent double precision, OUT free_space bigint, OUT free_percent double precision) RETURNS record
+    AS 'MODULE_PATHNAME', 'pgstattuplebyid_v1_5' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+CREATE FUNCTION pg_relpages(relname regclass) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'pg_relpagesbyid_v1_5' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+CREATE FUNCTION pgstattuple_approx(reloid regclass, OUT table_len bigint, OUT scanned_percent double precision, OUT approx_tuple_count bigint, OUT approx_tuple_len bigint, OUT approx_tuple_percent double precision, OUT dead_tuple_count bigint, OUT dead_tuple_len bigint, OUT dead_tuple_percent double precision, OUT approx_free_space bigint, OUT approx_free_percent double precision) RETURNS record
+    AS 'MODULE_PATHNAME', 'pgstattuple_approx_v1_5' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+
+REVOKE ALL ON FUNCTION pgstattuple(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION pgstattuple(text) TO pg_stat_scan_tables;
+REVOKE ALL ON FUNCTION pg_relpages(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION pg_relpages(text) TO pg_stat_scan_tables;
+REVOKE ALL ON FUNCTION pgstattuple(regclass) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION pgstattuple(regclass) TO pg_stat_scan_tables;
+REVOKE ALL ON FUNCTION pg_relpages(regclass) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION pg_relpages(regclass) TO pg_stat_scan_tables;
+REVOKE ALL ON FUNCTION pgstattuple_approx(regclass) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION pgstattuple_approx(regclass) TO pg_stat_scan_tables;
