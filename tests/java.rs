@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::client::Client;
+use support::footprint::{await_quiet, await_resident_kib, await_same, resident_kib};
 use support::raw::{self, Raw};
 use support::{Server, TempDir};
 
@@ -498,5 +499,79 @@ fn the_examples_work() {
          INSERT INTO t VALUES (7); DELETE FROM t",
     );
     assert_eq!(rows(&run(&mut client, "TABLE log")), ["insert|t|7", "delete|t|7"]);
+    assert!(server.stop());
+}
+
+/// Threads of a process.
+fn threads(pid: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
+}
+
+#[test]
+fn a_thousand_sessions_share_one_jvm() {
+    const SESSIONS: usize = 1000;
+    let settings = [
+        "max_connections=1100",
+        "java_heap_size=64MB",
+        "java_max_threads=8",
+        "java_interrupt_timeout=100ms",
+    ];
+    let Some((_dir, server, mut client)) = start("java-many", &settings) else { return };
+    for (heading, method) in [
+        ("fine(int) RETURNS int", "same(int)"),
+        ("fail(text) RETURNS int", "fail"),
+        ("sleep(int) RETURNS int", "sleep"),
+        ("forever() RETURNS void", "forever"),
+        ("ask(text) RETURNS text", "ask"),
+    ] {
+        make(&mut client, heading, method);
+    }
+    run(&mut client, "SELECT fine(7), ask('SELECT 7')");
+    let mut watcher = Client::connect(server.port).expect("a connection");
+    drop(client);
+    let before = await_quiet(&server, &mut watcher, 0);
+    let mut sessions: Vec<Raw> = (0..SESSIONS).map(|_| Raw::connect(server.port)).collect();
+    for session in &mut sessions {
+        run(session, "SELECT 1");
+    }
+    let resting = resident_kib(server.pid());
+    for (n, session) in sessions.iter_mut().enumerate() {
+        let text = ["SELECT fine(7)", "SELECT ask('SELECT 7')", "SELECT fail('x')"][n % 3];
+        session.send(&raw::query(text));
+    }
+    for (n, session) in sessions.iter_mut().enumerate() {
+        let lines = session.until(|l| l.starts_with("Z "));
+        match n % 3 {
+            2 => assert!(error(&lines).starts_with("38000"), "{lines:?}"),
+            _ => assert_eq!(rows(&lines), ["7"]),
+        }
+    }
+    // What a session has for having called, the stacks that it waited on included until they are given back.
+    let most = resting + 32 * SESSIONS as i64;
+    let called = await_resident_kib(&server, most);
+    println!("{} KiB a session", (called - resting) as f64 / SESSIONS as f64);
+    assert!(called <= most, "{resting} KiB became {called}");
+    // Some sleep, some wait for a thread, some hear nothing; others go on as soon as there is a thread.
+    for (n, session) in sessions.iter_mut().enumerate() {
+        session.send(&raw::query(if n < 3 { "SELECT forever()" } else { "SELECT sleep(100000)" }));
+    }
+    let active = "FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid()
+                  AND backend_type = 'client backend'";
+    watcher.await_one(&format!("SELECT count(*) {active}"), &SESSIONS.to_string());
+    watcher
+        .query(&format!("SELECT count(pg_terminate_backend(pid)) {active} AND pid % 2 = 0"))
+        .expect("kills");
+    watcher.query(&format!("SELECT count(pg_cancel_backend(pid)) {active}")).expect("cancels");
+    for session in &mut sessions {
+        let lines = session.until(|l| l.starts_with("Z "));
+        assert!(lines.iter().any(|l| l.contains("57014") || l.contains("57P01")), "{lines:?}");
+    }
+    let mut client = Raw::connect(server.port);
+    assert_eq!(rows(&run(&mut client, "SELECT fine(7)")), ["7"]);
+    drop(client);
+    drop(sessions);
+    await_same(&server, &mut watcher, before);
+    // The pool's threads and those that hear nothing; the JVM's own are as many as it likes.
+    assert!(threads(server.pid()) < 100, "{} threads", threads(server.pid()));
     assert!(server.stop());
 }

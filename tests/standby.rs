@@ -299,7 +299,8 @@ fn a_promoted_standby_has_what_was_acknowledged_and_the_old_primary_is_refused()
         let whole = format!("SELECT count(*) = max(c.n) FROM h JOIN c USING (id) WHERE id = {id}");
         assert_eq!(s.one(&whole), "t");
     }
-    let written = "INSERT INTO h VALUES (9, 9); CREATE TABLE later (i int); INSERT INTO later VALUES (1)";
+    let written =
+        "INSERT INTO h VALUES (9, 9); CREATE TABLE later (i int); INSERT INTO later VALUES (1)";
     each(&mut s, &[written, "VACUUM"]);
     assert_eq!(s.one("SELECT nextval('s') > 1"), "t");
     assert_eq!(code(&mut s, "SELECT pg_promote()"), "55000");

@@ -221,7 +221,8 @@ impl Storage {
         let signal = Arc::new(Signal::new());
         let log = Arc::new(wal::Log::new(&options, &signal, &counters)?);
         let segments = Segments::new(dir, control.segment_size, options.fsync);
-        let survey = Survey::make(&segments, &control, (options.accept_loss_from, options.follows))?;
+        let survey =
+            Survey::make(&segments, &control, (options.accept_loss_from, options.follows))?;
         let files = Arc::new(Files::new(dir, &options, &counters, manifest, looks));
         files.expect_less(
             survey.cuts.iter().map(|(key, blocks)| (*key, *blocks)),
