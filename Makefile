@@ -6,7 +6,7 @@ DATA ?= ./data
 # Release builds are laid out by a profile that the repository keeps (docs/decisions/0010).
 RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch -Clink-arg=-Wl,-z,keep-text-section-prefix" cargo
 
-.PHONY: run test docs-test apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-parallel bench-scale bench-search bench-vectors bench-snapshot bench-oltp bench-replication standby-check bench-bulk bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
+.PHONY: run test docs-test prometheus apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-parallel bench-scale bench-search bench-vectors bench-snapshot bench-oltp bench-replication standby-check bench-bulk bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
 
 # Root must say that root is meant.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -27,6 +27,11 @@ test:
 docs-test:
 	@scripts/need build clients
 	cargo test -p threadgres --test docs -- --ignored --nocapture
+
+# A real Prometheus reads a server by the rules and the dashboard of contrib/.
+prometheus:
+	@scripts/need build clients prometheus
+	cargo test -p threadgres --test prometheus -- --include-ignored
 
 # Every statement under tests/slt, on this server and on PostgreSQL 15: make diff DIFF=json
 # Expectations are PostgreSQL's: make diff REWRITE=1 writes them anew (see tests/diff.rs).
@@ -168,7 +173,8 @@ bench:
 	$(RELEASE) build --release --quiet -p threadgres
 	cargo xtask bench $(BENCH)
 
-# The 22 queries of TPC-H beside PostgreSQL 15, about five minutes; shorter: make bench-tpch SCALE=0.1
+# The 22 queries of TPC-H beside PostgreSQL 15, about five minutes; shorter: make bench-tpch SCALE=0.1; beside DuckDB,
+# too, by a Python that has its package: DUCKDB=python3 make bench-tpch
 SCALE ?= 1
 bench-tpch:
 	@scripts/need build clients

@@ -5,7 +5,8 @@
 //! build) does so at `SCALE` (1), takes times, each server's best of three in turns on a warm cache,
 //! and prints the table that it keeps in `bench/results/`. Both servers have the same tables, keys,
 //! indexes and memory, and as many helpers for a query (`HELPERS=0` for none); PostgreSQL has jit off, which is
-//! faster in sum.
+//! faster in sum. `DUCKDB` names a Python that has DuckDB's package: it then answers the same queries over the same rows
+//! by two threads.
 
 mod support;
 
@@ -193,7 +194,7 @@ struct Pair {
     ours: Client,
     theirs: Client,
     loading: [[f64; 3]; 2],
-    _servers: (Server, Oracle, TempDir),
+    servers: (Server, Oracle, TempDir),
 }
 
 impl Pair {
@@ -204,7 +205,11 @@ impl Pair {
         let loading = [load(server.port, scale), load(oracle.port, scale)];
         let ours = Client::connect(server.port).expect("the server takes connections");
         let theirs = Client::connect(oracle.port).expect("PostgreSQL takes connections");
-        Pair { ours, theirs, loading, _servers: (server, oracle, dir) }
+        Pair { ours, theirs, loading, servers: (server, oracle, dir) }
+    }
+
+    fn oracle_port(&self) -> u16 {
+        self.servers.1.port
     }
 
     /// Asks both, `times` times in turns. What differs, and each one's best time.
@@ -265,6 +270,37 @@ fn line(out: &mut String, name: &str, [ours, theirs]: [f64; 2], note: &str) {
     out.push('\n');
 }
 
+/// Seconds of each query in DuckDB, by a Python that has its package, over PostgreSQL's rows.
+fn duckdb(python: &str, port: u16, scale: f64, wanted: &dyn Fn(i32) -> bool) -> Vec<(i32, f64)> {
+    let dir = TempDir::new("tpch-duckdb");
+    let file = |name: String, text: &str| {
+        std::fs::write(dir.path().join(name), text).expect("the folder is writable");
+    };
+    // Keys would only slow its loading down: it joins without indexes.
+    let tables = TABLES.replace(" PRIMARY KEY", "").replace(",\n  (ps_partkey, ps_suppkey)", "");
+    file("TABLES.sql".to_owned(), &tables.replace(",\n  (l_orderkey, l_linenumber)", ""));
+    for number in (1..=22).filter(|n| wanted(*n)) {
+        file(format!("{number:02}.sql"), &query(number, scale));
+    }
+    for table in
+        ["region", "nation", "part", "supplier", "partsupp", "customer", "orders", "lineitem"]
+    {
+        let to = dir.path().join(format!("{table}.csv"));
+        run(port, &format!("\\copy {table} to '{}' csv", to.display()));
+    }
+    let script =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/tpch/duckdb.py");
+    let out = Command::new(python).arg(script).arg(dir.path()).arg("2").output();
+    let out = out.expect("DUCKDB names a Python");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    let line = |l: &str| {
+        let (number, seconds) = l.split_once(' ')?;
+        Some((number.parse().ok()?, seconds.parse().ok()?))
+    };
+    text.lines().filter_map(line).collect()
+}
+
 #[test]
 #[ignore = "a benchmark: make bench-tpch"]
 fn benchmark() {
@@ -302,6 +338,13 @@ fn benchmark() {
         worst = worst.max(best[0] / best[1]);
     }
     line(&mut out, "sum", sum, &format!("worst ratio {worst:.2}"));
+    if let Ok(python) = std::env::var("DUCKDB") {
+        let times = duckdb(&python, pair.oracle_port(), scale, &wanted);
+        let theirs: f64 = times.iter().map(|(_, seconds)| seconds).sum();
+        let slowest = times.iter().map(|(n, s)| format!("{n}: {:.1}", s * 1000.0));
+        let note = format!("DuckDB, two threads: {}", slowest.collect::<Vec<_>>().join(", "));
+        line(&mut out, "sum beside DuckDB's", [sum[0], theirs], &note);
+    }
     for (name, sql) in WHOLE {
         let (difference, best) = pair.compare(sql, 3);
         let note = if difference.is_some() { "**answers differ**" } else { "" };

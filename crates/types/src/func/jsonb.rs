@@ -97,8 +97,28 @@ fn number(a: &[Datum], target: &str, cast: u32, cx: &crate::FormatContext) -> Re
     }
 }
 
-fn query(a: &[Datum]) -> Result<Vec<Json>> {
-    eval::query(as_path(&a[1]), a[0].as_jsonb(), a[2].as_jsonb(), a[3].as_bool())
+/// The document, the path, and how it runs.
+fn how(a: &[Datum]) -> (&Path, &Json, (&Json, bool)) {
+    (as_path(&a[1]), a[0].as_jsonb(), (a[2].as_jsonb(), a[3].as_bool()))
+}
+
+fn query(a: &[Datum], zone: Option<&crate::FormatContext>) -> Result<Vec<Json>> {
+    let (path, target, options) = how(a);
+    eval::query(path, target, options, zone)
+}
+
+fn exists(a: &[Datum], zone: Option<&crate::FormatContext>) -> Result<Datum> {
+    let (path, target, options) = how(a);
+    Ok(eval::exists(path, target, options, zone)?.into())
+}
+
+fn matches(a: &[Datum], zone: Option<&crate::FormatContext>) -> Result<Datum> {
+    let (path, target, options) = how(a);
+    Ok(eval::matches(path, target, options, zone)?.into())
+}
+
+fn first(a: &[Datum], zone: Option<&crate::FormatContext>) -> Result<Datum> {
+    Ok(query(a, zone)?.into_iter().next().map_or(Datum::Null, json))
 }
 
 fn no_vars() -> Json {
@@ -171,35 +191,30 @@ fn basics() -> Vec<NamedBody> {
 }
 
 fn paths() -> Vec<NamedBody> {
-    const EXISTS: Body = S(|a, _| {
-        let found = eval::exists(as_path(&a[1]), a[0].as_jsonb(), a[2].as_jsonb(), a[3].as_bool());
-        Ok(found?.into())
-    });
-    const MATCH: Body = S(|a, _| {
-        let found = eval::matches(as_path(&a[1]), a[0].as_jsonb(), a[2].as_jsonb(), a[3].as_bool());
-        Ok(found?.into())
-    });
-    const QUERY: Body = Body::Set(|a, _| Ok(query(a)?.into_iter().map(json).collect()));
-    const ARRAY: Body = S(|a, _| Ok(json(Json::array(query(a)?))));
-    const FIRST: Body = S(|a, _| Ok(query(a)?.into_iter().next().map_or(Datum::Null, json)));
     vec![
-        ("jsonb_path_exists", EXISTS),
-        ("jsonb_path_exists_tz", EXISTS),
-        ("jsonb_path_match", MATCH),
-        ("jsonb_path_match_tz", MATCH),
-        ("jsonb_path_query", QUERY),
-        ("jsonb_path_query_tz", QUERY),
-        ("jsonb_path_query_array", ARRAY),
-        ("jsonb_path_query_array_tz", ARRAY),
-        ("jsonb_path_query_first", FIRST),
-        ("jsonb_path_query_first_tz", FIRST),
+        ("jsonb_path_exists", S(|a, _| exists(a, None))),
+        ("jsonb_path_exists_tz", S(|a, cx| exists(a, Some(cx)))),
+        ("jsonb_path_match", S(|a, _| matches(a, None))),
+        ("jsonb_path_match_tz", S(|a, cx| matches(a, Some(cx)))),
+        (
+            "jsonb_path_query",
+            Body::Set(|a, _| Ok(query(a, None)?.into_iter().map(json).collect())),
+        ),
+        (
+            "jsonb_path_query_tz",
+            Body::Set(|a, cx| Ok(query(a, Some(cx))?.into_iter().map(json).collect())),
+        ),
+        ("jsonb_path_query_array", S(|a, _| Ok(json(Json::array(query(a, None)?))))),
+        ("jsonb_path_query_array_tz", S(|a, cx| Ok(json(Json::array(query(a, Some(cx))?))))),
+        ("jsonb_path_query_first", S(|a, _| first(a, None))),
+        ("jsonb_path_query_first_tz", S(|a, cx| first(a, Some(cx)))),
         (
             "jsonb_path_exists_opr",
-            S(|a, _| Ok(eval::exists(as_path(&a[1]), a[0].as_jsonb(), &no_vars(), true)?.into())),
+            S(|a, _| Ok(eval::exists(as_path(&a[1]), a[0].as_jsonb(), (&no_vars(), true), None)?.into())),
         ),
         (
             "jsonb_path_match_opr",
-            S(|a, _| Ok(eval::matches(as_path(&a[1]), a[0].as_jsonb(), &no_vars(), true)?.into())),
+            S(|a, _| Ok(eval::matches(as_path(&a[1]), a[0].as_jsonb(), (&no_vars(), true), None)?.into())),
         ),
     ]
 }

@@ -39,7 +39,7 @@ pub mod series;
 mod session;
 mod statistics;
 mod table;
-mod template;
+pub(crate) mod template;
 mod text;
 mod timetz;
 mod typmods;

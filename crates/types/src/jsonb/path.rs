@@ -10,6 +10,7 @@
 //! one after the other. [`eval`] runs it.
 
 pub mod eval;
+mod moment;
 mod parse;
 
 use base::Result;
@@ -135,6 +136,18 @@ pub enum Comparison {
 }
 
 impl Comparison {
+    /// Whether it holds of two that are in this order.
+    fn holds(self, order: std::cmp::Ordering) -> bool {
+        match self {
+            Comparison::Eq => order.is_eq(),
+            Comparison::Ne => order.is_ne(),
+            Comparison::Lt => order.is_lt(),
+            Comparison::Le => order.is_le(),
+            Comparison::Gt => order.is_gt(),
+            Comparison::Ge => order.is_ge(),
+        }
+    }
+
     fn sign(self) -> &'static str {
         match self {
             Comparison::Eq => "==",
@@ -164,6 +177,8 @@ pub enum Step {
     Filter(Expr),
     /// `.name()`.
     Method(Method),
+    /// `.datetime()`, with a template or without.
+    Datetime(Option<Text>),
 }
 
 /// Methods of items.
@@ -394,6 +409,13 @@ impl Step {
                 out.push(b')');
             }
             Step::Method(m) => out.extend_from_slice(format!(".{}()", m.name()).as_bytes()),
+            Step::Datetime(template) => {
+                out.extend_from_slice(b".datetime(");
+                if let Some(template) = template {
+                    json::write_string(template, out);
+                }
+                out.push(b')');
+            }
         }
     }
 }

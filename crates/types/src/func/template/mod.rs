@@ -3,6 +3,7 @@
 mod date;
 mod number;
 mod read;
+pub(crate) mod standard;
 
 use base::Result;
 

@@ -9,7 +9,7 @@ use crate::io::FormatContext;
 
 /// The values that were read.
 #[derive(Default)]
-struct Found {
+pub(super) struct Found {
     year: Option<i64>,
     month: Option<i64>,
     day: Option<i64>,
@@ -35,7 +35,7 @@ struct Found {
     micros: i64,
     zone_hours: Option<i64>,
     zone_minutes: i64,
-    zone: Option<TimeZone>,
+    zone_west: bool,
 }
 
 #[cold]
@@ -56,37 +56,29 @@ fn width(key: &str) -> usize {
     }
 }
 
-fn is_numeric(node: Option<&Node>) -> bool {
-    match node {
-        Some(Node::Field { key, .. }) => !matches!(
-            *key,
-            "MONTH"
-                | "MON"
-                | "DAY"
-                | "DY"
-                | "AM"
-                | "PM"
-                | "A.M."
-                | "P.M."
-                | "AD"
-                | "BC"
-                | "A.D."
-                | "B.C."
-                | "RM"
-                | "TZ"
-                | "OF"
-                | "TZH"
-        ),
-        _ => false,
-    }
+/// Whether a field begins with a digit.
+pub(super) fn is_numeric(key: &str) -> bool {
+    const NAMES: [&str; 16] = [
+        "MONTH", "MON", "DAY", "DY", "AM", "PM", "A.M.", "P.M.", "AD", "BC", "A.D.", "B.C.", "RM",
+        "TZ", "OF", "TZH",
+    ];
+    !NAMES.contains(&key)
 }
 
-struct Reader<'a> {
-    rest: &'a str,
-    found: Found,
+/// A text that is being read.
+pub(super) struct Reader<'a> {
+    /// What has not been read.
+    pub rest: &'a str,
+    /// What has.
+    pub found: Found,
 }
 
 impl<'a> Reader<'a> {
+    /// Begins.
+    pub fn of(text: &'a str) -> Reader<'a> {
+        Reader { rest: text, found: Found::default() }
+    }
+
     fn skip_blanks(&mut self) {
         self.rest = self.rest.trim_start();
     }
@@ -97,7 +89,7 @@ impl<'a> Reader<'a> {
         let body = self.rest.strip_prefix(['-', '+']).unwrap_or(self.rest);
         let len = body.bytes().take(most).take_while(u8::is_ascii_digit).count();
         if len == 0 {
-            let word: String = self.rest.chars().take(most.min(4)).collect();
+            let word: String = self.rest.chars().take(width(key)).collect();
             return Err(bad_value(&word, key).detail("Value must be an integer."));
         }
         let value: i64 = body[..len].parse().map_err(|_| {
@@ -124,7 +116,11 @@ impl<'a> Reader<'a> {
             .detail("The given value did not match any of the allowed values for this field."))
     }
 
-    fn field(&mut self, key: &'static str, next_is_number: bool, fill: bool) -> Result<()> {
+    /// Reads a field.
+    ///
+    /// # Errors
+    /// `22007` for text that is none.
+    pub fn field(&mut self, key: &'static str, next_is_number: bool, fill: bool) -> Result<()> {
         self.skip_blanks();
         self.note_convention(key)?;
         let most = if next_is_number && fill { width(key) } else { 18 };
@@ -174,6 +170,7 @@ impl<'a> Reader<'a> {
             self.found.year = Some(thousands * 1000 + rest);
             return Ok(());
         }
+        let west = self.rest.starts_with('-');
         let (v, len) = self.number(key, most)?;
         let f = &mut self.found;
         let (slot, v) = match key {
@@ -202,7 +199,10 @@ impl<'a> Reader<'a> {
             "MI" => (&mut f.minute, v),
             "SS" => (&mut f.second, v),
             "SSSS" | "SSSSS" => (&mut f.seconds_of_day, v),
-            "TZH" => (&mut f.zone_hours, v),
+            "TZH" => {
+                f.zone_west = west;
+                (&mut f.zone_hours, v)
+            }
             "TZM" => {
                 f.zone_minutes = v;
                 return Ok(());
@@ -253,7 +253,7 @@ fn short_year(v: i64, len: usize) -> i64 {
 }
 
 fn read(text: &str, template: &str) -> Result<Found> {
-    let mut reader = Reader { rest: text, found: Found::default() };
+    let mut reader = Reader::of(text);
     let nodes = parse(template);
     for (i, node) in nodes.iter().enumerate() {
         match node {
@@ -261,7 +261,10 @@ fn read(text: &str, template: &str) -> Result<Found> {
                 if reader.rest.trim_start().is_empty() {
                     break;
                 }
-                reader.field(key, is_numeric(nodes.get(i + 1)), *fill)?;
+                let next = nodes.get(i + 1);
+                let next_is_number =
+                    matches!(next, Some(Node::Field { key, .. }) if is_numeric(key));
+                reader.field(key, next_is_number, *fill)?;
                 if th.is_some() {
                     reader.rest = reader.rest.get(2..).unwrap_or("");
                 }
@@ -323,7 +326,10 @@ impl Found {
     }
 
     /// Days since 2000-01-01. A field that is 0 counts as not given.
-    fn days(&self, text: &str) -> Result<i64> {
+    ///
+    /// # Errors
+    /// `22008` for a date that there isn't.
+    pub fn days(&self, text: &str) -> Result<i64> {
         let fail = || Found::out_of_range(text);
         let given = |v: Option<i64>| v.filter(|v| *v != 0);
         if let Some(julian) = given(self.julian) {
@@ -360,7 +366,30 @@ impl Found {
         Ok(datetime::days_of(year, month, day))
     }
 
-    fn time(&self, text: &str) -> Result<i64> {
+    /// The zone that was read, in seconds east of Greenwich.
+    ///
+    /// # Errors
+    /// `22009` for one further than 15 hours.
+    pub fn east(&self, text: &str) -> Result<Option<i32>> {
+        if self.zone_hours.is_none() && self.zone_minutes == 0 {
+            return Ok(None);
+        }
+        let (hours, minutes) = (self.zone_hours.unwrap_or(0).abs(), self.zone_minutes);
+        if hours > 15 || !(0..60).contains(&minutes) {
+            return Err(err!(
+                INVALID_TIME_ZONE_DISPLACEMENT_VALUE,
+                "time zone displacement out of range: \"{text}\""
+            ));
+        }
+        let seconds = (hours * 3600 + minutes * 60) as i32;
+        Ok(Some(if self.zone_west { -seconds } else { seconds }))
+    }
+
+    /// Microseconds since midnight.
+    ///
+    /// # Errors
+    /// `22008` for a time that there isn't.
+    pub fn time(&self, text: &str) -> Result<i64> {
         let mut hour = self.hour.unwrap_or(0);
         let (minute, second) = (self.minute.unwrap_or(0), self.second.unwrap_or(0));
         if let Some(seconds) = self.seconds_of_day {
@@ -399,10 +428,6 @@ pub(super) fn timestamp(text: &str, template: &str, cx: &FormatContext) -> Resul
     let found = read(text, template)?;
     let local = i128::from(found.days(text)?) * i128::from(DAY) + i128::from(found.time(text)?);
     let local = datetime::check_timestamp(local)?;
-    let fixed = found.zone_hours.map(|h| {
-        let minutes = if h < 0 { -found.zone_minutes } else { found.zone_minutes };
-        TimeZone::fixed((h * 3600 + minutes * 60) as i32)
-    });
-    let zone = found.zone.or(fixed);
+    let zone = found.east(text)?.map(TimeZone::fixed);
     datetime::local_to_utc(local, zone.as_ref().unwrap_or(&cx.time_zone)).map(Datum::Timestamptz)
 }

@@ -9,8 +9,10 @@ use std::rc::Rc;
 
 use base::{Error, Result, err};
 
+use super::moment::Moment;
 use super::{Arithmetic, Comparison, Expr, Head, Method, Path, Step};
 use crate::datum::{Numeric, Text};
+use crate::io::FormatContext;
 use crate::jsonb::Json;
 use crate::regex::Regex;
 
@@ -56,16 +58,29 @@ struct Context<'a> {
     size: Option<usize>,
     /// The first item decides.
     first: bool,
+    /// The dates and times that `.datetime()` has made.
+    moments: Vec<Moment>,
+    /// The session's time zone, where comparisons may use it.
+    zone: Option<&'a FormatContext>,
 }
+
+/// The only member of an item that stands for a date or time: a name that no document has. Its value is the place among
+/// [`Context::moments`].
+const MOMENT: &str = "\0";
 
 /// Items that a path leads to.
 ///
 /// # Errors
 /// Class 22 with PostgreSQL's codes, none of them when `silent`; `42704` for a variable that isn't
-/// among `vars`; `22023` when `vars` is no object.
-pub fn query(path: &Path, target: &Json, vars: &Json, silent: bool) -> Result<Vec<Json>> {
+/// among `vars`; `22023` when `vars` is no object; `0A000` for comparisons that want a time zone where `zone` gives none.
+pub fn query(
+    path: &Path,
+    target: &Json,
+    (vars, silent): (&Json, bool),
+    zone: Option<&FormatContext>,
+) -> Result<Vec<Json>> {
     let mut out = Vec::new();
-    match run(path, target, vars, false, &mut out) {
+    match run(path, target, vars, (false, zone), &mut out) {
         Ok(()) | Err(Stop::Enough) => Ok(out),
         Err(Stop::Path(_)) if silent => Ok(out),
         Err(Stop::Path(e) | Stop::Hard(e)) => Err(e),
@@ -76,10 +91,15 @@ pub fn query(path: &Path, target: &Json, vars: &Json, silent: bool) -> Result<Ve
 ///
 /// # Errors
 /// As [`query`].
-pub fn exists(path: &Path, target: &Json, vars: &Json, silent: bool) -> Result<Option<bool>> {
+pub fn exists(
+    path: &Path,
+    target: &Json,
+    (vars, silent): (&Json, bool),
+    zone: Option<&FormatContext>,
+) -> Result<Option<bool>> {
     let mut out = Vec::new();
     // In lax mode the first item decides.
-    match run(path, target, vars, !path.strict, &mut out) {
+    match run(path, target, vars, (!path.strict, zone), &mut out) {
         Ok(()) | Err(Stop::Enough) => Ok(Some(!out.is_empty())),
         Err(Stop::Path(_)) if silent => Ok(None),
         Err(Stop::Path(e) | Stop::Hard(e)) => Err(e),
@@ -90,8 +110,13 @@ pub fn exists(path: &Path, target: &Json, vars: &Json, silent: bool) -> Result<O
 ///
 /// # Errors
 /// As [`query`]; `22038` when the result is no single truth value.
-pub fn matches(path: &Path, target: &Json, vars: &Json, silent: bool) -> Result<Option<bool>> {
-    let found = query(path, target, vars, silent)?;
+pub fn matches(
+    path: &Path,
+    target: &Json,
+    (vars, silent): (&Json, bool),
+    zone: Option<&FormatContext>,
+) -> Result<Option<bool>> {
+    let found = query(path, target, (vars, silent), zone)?;
     match found.as_slice() {
         [Json::Bool(b)] => Ok(Some(*b)),
         [Json::Null] => Ok(None),
@@ -100,7 +125,13 @@ pub fn matches(path: &Path, target: &Json, vars: &Json, silent: bool) -> Result<
     }
 }
 
-fn run(path: &Path, target: &Json, vars: &Json, first: bool, out: &mut Vec<Json>) -> Run<()> {
+fn run(
+    path: &Path,
+    target: &Json,
+    vars: &Json,
+    (first, zone): (bool, Option<&FormatContext>),
+    out: &mut Vec<Json>,
+) -> Run<()> {
     if !matches!(vars, Json::Object(_)) {
         let error = err!(INVALID_PARAMETER_VALUE, "\"vars\" argument is not an object")
             .detail("Jsonpath parameters should be encoded as key-value pairs of \"vars\" object.");
@@ -114,8 +145,16 @@ fn run(path: &Path, target: &Json, vars: &Json, first: bool, out: &mut Vec<Json>
         current: None,
         size: None,
         first,
+        moments: Vec::new(),
+        zone,
     };
-    cx.expr(&path.expr, out)
+    let done = cx.expr(&path.expr, out);
+    for item in out {
+        if let Some(moment) = cx.moment(item) {
+            *item = Json::String(Text::from(moment.text()));
+        }
+    }
+    done
 }
 
 fn truth(value: Option<bool>) -> Json {
@@ -201,6 +240,10 @@ impl Context<'_> {
     fn signed(&mut self, minus: bool, of: &Expr, steps: &[Step], out: &mut Vec<Json>) -> Run<()> {
         for item in self.operand(of)? {
             let Json::Number(n) = item else {
+                // Who only asks whether there is one looks for one that has a sign.
+                if self.first && steps.is_empty() {
+                    continue;
+                }
                 return fail(err!(
                     SQL_JSON_NUMBER_NOT_FOUND,
                     "operand of unary jsonpath operator {} is not a numeric value",
@@ -235,8 +278,11 @@ impl Context<'_> {
         out: &mut Vec<Json>,
     ) -> Run<()> {
         sched::check_interrupts().map_err(Stop::Hard)?;
+        if let Some(done) = self.step_of_moment(item, step, rest, out) {
+            return done;
+        }
         let unwraps = match step {
-            Step::Member(_) | Step::AnyMember | Step::Filter(_) => true,
+            Step::Member(_) | Step::AnyMember | Step::Filter(_) | Step::Datetime(_) => true,
             Step::Method(m) => !matches!(m, Method::Type | Method::Size),
             _ => false,
         };
@@ -283,6 +329,69 @@ impl Context<'_> {
                 Ok(())
             }
             Step::Method(method) => self.method(*method, item, rest, out),
+            Step::Datetime(template) => match item {
+                Json::String(text) => {
+                    let moment = Moment::read(text, template.as_deref()).map_err(Stop::Path)?;
+                    let place = Json::Number(Numeric::from(self.moments.len() as i64));
+                    self.moments.push(moment);
+                    let item = Json::object(vec![(Text::from(MOMENT), place)]);
+                    self.steps(&item, rest, out)
+                }
+                _ => fail(not_a_string()),
+            },
+        }
+    }
+
+    /// The date or time that an item stands for.
+    fn moment(&self, item: &Json) -> Option<&Moment> {
+        match item {
+            Json::Object(members) => match members.first() {
+                Some((name, Json::Number(place))) if name == MOMENT => {
+                    self.moments.get(usize::try_from(place.to_i64()?).ok()?)
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// A step from a date or time, which is a scalar; None when the item is none, or the step is the same for all.
+    fn step_of_moment(
+        &mut self,
+        item: &Json,
+        step: &Step,
+        rest: &[Step],
+        out: &mut Vec<Json>,
+    ) -> Option<Run<()>> {
+        let moment = self.moment(item)?;
+        Some(match step {
+            Step::Method(Method::Type) => {
+                let name = Json::string(moment.type_name());
+                self.steps(&name, rest, out)
+            }
+            // As any scalar that is no number and no string.
+            Step::Method(method) => self.method(*method, &Json::Bool(true), rest, out),
+            Step::Datetime(_) => fail(not_a_string()),
+            Step::Member(_) => self.missing("member accessor", true),
+            Step::AnyMember => self.missing("wildcard member accessor", true),
+            Step::Descend(0 | u32::MAX, _) => self.steps(item, rest, out),
+            Step::Descend(..) => Ok(()),
+            Step::AnyItem | Step::Items(_) | Step::Filter(_) => return None,
+        })
+    }
+
+    /// A comparison of two items; None where they have no order.
+    fn compare(&self, op: Comparison, a: &Json, b: &Json) -> Run<Option<bool>> {
+        match (self.moment(a), self.moment(b)) {
+            (Some(x), Some(y)) => {
+                let order = x.order(y, self.zone).map_err(Stop::Hard)?;
+                Ok(order.map(|order| op.holds(order)))
+            }
+            (None, None) => Ok(compare(op, a, b)),
+            _ if matches!(a, Json::Null) || matches!(b, Json::Null) => {
+                Ok(Some(op == Comparison::Ne))
+            }
+            _ => Ok(None),
         }
     }
 
@@ -489,23 +598,18 @@ impl Context<'_> {
                 }
             }
             Head::Compare(op, l, r) => {
-                self.pairs(l, Some(r), |a, b| compare(*op, a, b.unwrap_or(&Json::Null)))?
+                self.pairs(l, Some(r), |cx, a, b| cx.compare(*op, a, b.unwrap_or(&Json::Null)))?
             }
-            Head::StartsWith(l, r) => self.pairs(l, Some(r), |a, b| match (a, b) {
-                (Json::String(a), Some(Json::String(b))) => Some(a.starts_with(b.as_str())),
-                _ => None,
+            Head::StartsWith(l, r) => self.pairs(l, Some(r), |_, a, b| match (a, b) {
+                (Json::String(a), Some(Json::String(b))) => Ok(Some(a.starts_with(b.as_str()))),
+                _ => Ok(None),
             })?,
             Head::LikeRegex { of, pattern, flags } => {
                 let regex = regex(pattern, flags).map_err(Stop::Hard)?;
-                let mut failed = None;
-                let held = self.pairs(of, None, |a, _| match a {
-                    Json::String(s) => regex.is_match(s).map_err(|e| failed = Some(e)).ok(),
-                    _ => None,
-                })?;
-                match failed {
-                    Some(error) => return Err(Stop::Hard(error)),
-                    None => held,
-                }
+                self.pairs(of, None, |_, a, _| match a {
+                    Json::String(s) => regex.is_match(s).map(Some).map_err(Stop::Hard),
+                    _ => Ok(None),
+                })?
             }
             _ => {
                 let found = self.all(e)?;
@@ -523,7 +627,7 @@ impl Context<'_> {
         &mut self,
         l: &Expr,
         r: Option<&Expr>,
-        mut test: impl FnMut(&Json, Option<&Json>) -> Option<bool>,
+        test: impl Fn(&Self, &Json, Option<&Json>) -> Run<Option<bool>>,
     ) -> Run<Option<bool>> {
         let quiet = |found: Run<Vec<Json>>| match found {
             Ok(found) => Ok(Some(found)),
@@ -542,7 +646,7 @@ impl Context<'_> {
         for a in &left {
             for b in &right {
                 sched::check_interrupts().map_err(Stop::Hard)?;
-                match test(a, b.as_ref()) {
+                match test(self, a, b.as_ref())? {
                     None if self.strict => return Ok(None),
                     None => unknown = true,
                     Some(true) if !self.strict => return Ok(Some(true)),
@@ -560,6 +664,13 @@ impl Context<'_> {
     }
 }
 
+fn not_a_string() -> Error {
+    err!(
+        INVALID_ARGUMENT_FOR_SQL_JSON_DATETIME_FUNCTION,
+        "jsonpath item method .datetime() can only be applied to a string"
+    )
+}
+
 fn double(item: &Json) -> Run<Json> {
     let text = match item {
         Json::String(s) => s.to_string(),
@@ -571,8 +682,13 @@ fn double(item: &Json) -> Run<Json> {
             "{kind} argument of jsonpath item method .double() is not a valid representation of a double precision number"
         ))
     };
-    let kind = if matches!(item, Json::String(_)) { "string" } else { "numeric" };
-    let value = crate::io::parse_float8(&text).map_err(|_| invalid(kind))?;
+    let value = crate::io::parse_float8(&text).map_err(|_| match item {
+        Json::String(_) => invalid("string"),
+        _ => Stop::Path(err!(
+            NON_NUMERIC_SQL_JSON_ITEM,
+            "numeric argument of jsonpath item method .double() is out of range for type double precision"
+        )),
+    })?;
     if !value.is_finite() {
         return fail(err!(
             NON_NUMERIC_SQL_JSON_ITEM,
@@ -596,12 +712,5 @@ fn compare(op: Comparison, a: &Json, b: &Json) -> Option<bool> {
         (Json::String(x), Json::String(y)) => x.as_bytes().cmp(y.as_bytes()),
         _ => return None,
     };
-    Some(match op {
-        Comparison::Eq => order.is_eq(),
-        Comparison::Ne => order.is_ne(),
-        Comparison::Lt => order.is_lt(),
-        Comparison::Le => order.is_le(),
-        Comparison::Gt => order.is_gt(),
-        Comparison::Ge => order.is_ge(),
-    })
+    Some(op.holds(order))
 }

@@ -498,7 +498,16 @@ impl Parser<'_> {
                     return Ok(Step::Member(Text::from(word)));
                 }
                 if word.eq_ignore_ascii_case("datetime") {
-                    return Err(base::Error::unsupported("jsonpath method datetime()"));
+                    self.advance()?;
+                    let template = match &self.token {
+                        Token::Quoted(template) => Some(Text::from(template.as_str())),
+                        _ => None,
+                    };
+                    if template.is_some() {
+                        self.advance()?;
+                    }
+                    self.expect(")")?;
+                    return Ok(Step::Datetime(template));
                 }
                 let method = Method::named(&word).ok_or_else(|| near("("))?;
                 self.advance()?;
