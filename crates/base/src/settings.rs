@@ -470,7 +470,7 @@ pub fn show(id: SettingId, value: &Value) -> String {
     match value {
         Value::Bool(v) => if *v { "on" } else { "off" }.to_owned(),
         Value::Str(v) => v.to_string(),
-        Value::Real(v) => format!("{v}"),
+        Value::Real(v) => show_real(*v, id.def().unit),
         Value::Int(v) if is_mode(id) => format!("{v:04o}"),
         Value::Int(v) => show_int(*v, id.def().unit),
     }
@@ -484,12 +484,23 @@ pub fn is_mode(id: SettingId) -> bool {
     )
 }
 
+fn show_real(value: f64, unit: Unit) -> String {
+    match unit.scale() {
+        Some((base, true)) if value > 0.0 => show_total((value * base).round() as i128, true),
+        _ => format!("{value}"),
+    }
+}
+
 fn show_int(value: i64, unit: Unit) -> String {
     let Some((base, is_time)) = unit.scale() else { return value.to_string() };
     if value <= 0 {
         return value.to_string();
     }
-    let total = value as i128 * base as i128;
+    show_total(value as i128 * base as i128, is_time)
+}
+
+/// In the largest unit of which it is a whole number; microseconds or bytes are given.
+fn show_total(total: i128, is_time: bool) -> String {
     let units: &[(&str, i128)] = if is_time {
         &[
             ("d", 86_400_000_000),
@@ -507,7 +518,7 @@ fn show_int(value: i64, unit: Unit) -> String {
             return format!("{}{name}", total / size);
         }
     }
-    value.to_string()
+    total.to_string()
 }
 
 /// Reads a configuration file in PostgreSQL's syntax: `name = value` or `name value`, `#` begins a

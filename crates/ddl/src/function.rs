@@ -54,9 +54,6 @@ pub fn create(def: &RoutineDef, cx: &mut ExecContext<'_>) -> Result<()> {
         cx.hooks.notice("WARNING", err!(SYNTAX_ERROR, "{warning}"));
     }
     let schema = name::creation_schema(cx, &def.name, Persistence::Permanent)?;
-    if Oid(schema).is_temporary() {
-        return Err(base::Error::unsupported("a temporary function"));
-    }
     name::reserve(cx, schema, &format!("{NAME_KIND}{}", def.name.name))?;
     let view = cx.catalog_tx.view();
     let mut function = def.function.clone();
@@ -68,7 +65,7 @@ pub fn create(def: &RoutineDef, cx: &mut ExecContext<'_>) -> Result<()> {
         .find(|f| f.schema == schema && f.input_types() == types)
         .cloned();
     let Some(known) = known else {
-        function.oid = cx.engine.txn.next_oid()?;
+        function.oid = exec::relation_lock::new_oid(cx, schema)?;
         let oid = function.oid;
         cx.catalog_tx.put(cx.tx, Object::Function(Box::new(function)))?;
         rights::begin(cx, AclKind::Function, oid, cx.role, schema)?;

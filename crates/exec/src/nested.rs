@@ -236,6 +236,13 @@ pub fn run(
             cx.hooks.call(SessionFunction::SetConfig, &args, acting)?;
             Outcome::default()
         }
+        Statement::Utility(Utility::Show(Some(name))) => {
+            let acting = cx.acting();
+            let args = [Datum::text(name), Datum::Bool(false)];
+            let value = cx.hooks.call(SessionFunction::CurrentSetting, &args, acting)?;
+            sink.row(&[value])?;
+            Outcome { rows: 1, ..Outcome::default() }
+        }
         Statement::Utility(utility) if utility.runs_in_steps().is_some() => {
             let what = utility.runs_in_steps().unwrap_or_default();
             base::bail!(ACTIVE_SQL_TRANSACTION, "{what} cannot be executed from a function");

@@ -69,7 +69,18 @@ impl Binder<'_> {
         let filter = self.aggregate_filter(scope, call);
         scope.in_aggregate.set(false);
         let (order, filter) = (order?, filter?);
-        let hidden = |k: &SortKey| !args.iter().any(|a| walk::same(a, &k.expr));
+        // Casts that nobody wrote don't hide an argument.
+        let written = |at: usize| {
+            let node = call.args.get(at).and_then(|n| n.node.as_ref());
+            matches!(node, Some(pg_query::NodeEnum::TypeCast(_)))
+        };
+        let shows = |(at, arg): (usize, &Expr), key: &Expr| match arg {
+            Expr::Relabel(inner, _) if !written(at) => walk::same(inner, key),
+            _ => false,
+        };
+        let hidden = |k: &SortKey| {
+            !args.iter().enumerate().any(|(n, a)| walk::same(a, &k.expr) || shows((n, a), &k.expr))
+        };
         if call.agg_distinct
             && let Some(at) = order.iter().position(hidden)
         {
