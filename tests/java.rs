@@ -118,6 +118,18 @@ fn context_of(client: &mut Raw, statement: &str) -> String {
 }
 
 #[test]
+fn a_missing_jvm_is_said() {
+    let dir = TempDir::new("java-missing");
+    let server = Server::start(&dir.path().join("data"), &["java_home=/nowhere"]);
+    let mut client = Raw::connect(server.port);
+    let missing = client.query("CREATE EXTENSION java");
+    assert!(error(&missing).starts_with("58P01 could not find the library"), "{missing:?}");
+    let none = client.query("CREATE FUNCTION f() RETURNS int LANGUAGE java AS 'a.b'");
+    assert_eq!(error(&none), "42704 language \"java\" does not exist");
+    assert!(server.stop());
+}
+
+#[test]
 fn values_go_in_and_come_back() {
     let Some((_dir, server, mut client)) = start("java-values", &[]) else { return };
     run(

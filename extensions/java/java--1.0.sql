@@ -19,9 +19,10 @@ GRANT SELECT ON sqlj.jar_repository, sqlj.classpath_entry TO PUBLIC;
 SELECT pg_catalog.pg_extension_config_dump('sqlj.jar_repository', '');
 SELECT pg_catalog.pg_extension_config_dump('sqlj.classpath_entry', '');
 
--- The first of them has the JVM started.
 CREATE FUNCTION sqlj.java_version() RETURNS text LANGUAGE java STABLE
     AS 'java.lang.String=threadgres.Bridge.version()';
+-- Has the JVM started: without one it says what is missing.
+SELECT sqlj.java_version();
 CREATE FUNCTION sqlj.read_url(url varchar) RETURNS bytea LANGUAGE java STRICT
     AS 'byte[]=threadgres.Bridge.read(java.lang.String)';
 CREATE FUNCTION sqlj.jar_commands(image bytea, install boolean) RETURNS text[] LANGUAGE java IMMUTABLE STRICT
