@@ -102,8 +102,9 @@ fn whole(number: u64) -> Datum {
 
 /// A relation with pages.
 fn paged(id: u32, cx: &mut ExecContext<'_>) -> Result<Paged> {
-    inspect::relation(cx, id)?
-        .map_err(|(name, _)| err!(WRONG_OBJECT_TYPE, "relation \"{name}\" does not have storage"))
+    inspect::relation(cx, id)?.map_err(|_| {
+        err!(INVALID_PARAMETER_VALUE, "fork \"main\" does not exist for this relation")
+    })
 }
 
 /// A table.
@@ -279,8 +280,17 @@ fn statistics(id: u32, cx: &mut ExecContext<'_>) -> Result<Datum> {
 
 /// All pages are read: what is approximate costs as much here.
 fn approximate(args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
-    let table = table(oid(&args[0]), cx)?;
-    let (held, pages) = inspect::table_contents(cx, &table)?;
+    let (name, kinds) = match inspect::relation(cx, oid(&args[0]))? {
+        Ok(Paged::Table(table)) => return approximate_of(&table, cx),
+        Ok(Paged::Index(index)) => (index.name.clone(), "indexes"),
+        Err(other) => other,
+    };
+    Err(err!(FEATURE_NOT_SUPPORTED, "relation \"{name}\" is of wrong relation kind")
+        .detail(format!("This operation is not supported for {kinds}.")))
+}
+
+fn approximate_of(table: &Table, cx: &mut ExecContext<'_>) -> Result<Datum> {
+    let (held, pages) = inspect::table_contents(cx, table)?;
     let bytes = u64::from(pages) * 8192;
     let percent = |part: u64| match bytes {
         0 => Datum::Float8(0.0),
@@ -334,8 +344,12 @@ fn tree(id: u32, cx: &mut ExecContext<'_>) -> Result<Arc<Index>> {
             }
             return Ok(index);
         }
-        Ok(other) => other.name().to_owned(),
-        Err((name, _)) => name,
+        Ok(Paged::Index(index)) => index.name.clone(),
+        Ok(Paged::Table(table)) => {
+            bail!(WRONG_OBJECT_TYPE, "\"{}\" is not an index", table.name)
+        }
+        Err((name, "partitioned indexes")) => name,
+        Err((name, _)) => bail!(WRONG_OBJECT_TYPE, "\"{name}\" is not an index"),
     };
     Err(err!(
         FEATURE_NOT_SUPPORTED,

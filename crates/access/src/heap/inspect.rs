@@ -66,8 +66,10 @@ impl Heap {
         let pinned = self.pin_scan(block)?;
         let guard = pinned.read();
         let mut horizon = VisibilityHorizon::now(manager);
-        let is = !page::is_new(guard.page()) && is_all_visible(guard.page(), &mut horizon);
-        Ok((self.state.visible.has(block), is))
+        // A page without rows hides none.
+        let empty = page::is_new(guard.page()) || page::line_count(guard.page()) == 0;
+        let is = empty || is_all_visible(guard.page(), &mut horizon);
+        Ok((empty || self.state.visible.has(block), is))
     }
 
     /// The versions of a page that running transactions have locked, or are ending: where each is, by whom, and its mode as

@@ -846,8 +846,12 @@ impl<'p> Describe<'p> {
         }
         let mut name = Vec::new();
         let own = types::Datum::Oid(operator.0);
-        match types::io::output(types::oids::REGOPER, &own, self.format, &mut name) {
-            Ok(()) => String::from_utf8_lossy(&name).into_owned(),
+        match types::io::output(types::oids::REGOPERATOR, &own, self.format, &mut name) {
+            // With the types of its sides behind it.
+            Ok(()) => {
+                let whole = String::from_utf8_lossy(&name);
+                whole.split('(').next().unwrap_or_default().to_owned()
+            }
             Err(_) => "?".to_owned(),
         }
     }
