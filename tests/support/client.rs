@@ -94,6 +94,11 @@ impl Client {
         self.stream.write_all(&message)
     }
 
+    /// Reads the answer to what [`Client::send`] sent.
+    pub fn answer(&mut self) -> io::Result<Answer> {
+        self.read_answer(|_| Vec::new())
+    }
+
     /// Sends query strings at once and reads the answer of each.
     pub fn query_all(&mut self, statements: &[String]) -> io::Result<Vec<Answer>> {
         let mut messages = Vec::new();

@@ -6,12 +6,13 @@
 
 mod import;
 pub mod options;
+mod place;
 pub mod table;
 
 use base::{Result, err, sqlstate};
 use catalog::acl::privilege;
 use catalog::system::class;
-use catalog::{AclKind, Defined, ForeignServer, ForeignWrapper, Snapshot, UserMapping};
+use catalog::{AclKind, Defined, ForeignServer, ForeignWrapper, UserMapping};
 use exec::context::ExecContext;
 use exec::rights;
 use sql::foreign::{ForeignStatement as F, OptionChange, WrapperFunction};
@@ -19,6 +20,7 @@ use sql::role::RoleRef;
 use types::oids;
 
 use self::options::changed;
+use self::place::{missing, oid_of, require_use, server_named, validator_of, word};
 use crate::defined::operator::function;
 use crate::defined::place::{full, put};
 use crate::depend::drop_items;
@@ -60,21 +62,6 @@ pub fn run(statement: &F, cx: &mut ExecContext<'_>) -> Result<()> {
     }
 }
 
-fn word(server: bool) -> &'static str {
-    if server { "server" } else { "foreign-data wrapper" }
-}
-
-fn missing(server: bool, name: &str) -> base::Error {
-    err!(UNDEFINED_OBJECT, "{} \"{name}\" does not exist", word(server))
-}
-
-fn oid_of(view: &Snapshot, server: bool, name: &str) -> Option<u32> {
-    match server {
-        true => view.foreign_server_named(name).map(|s| s.oid),
-        false => view.wrapper_named(name).map(|w| w.oid),
-    }
-}
-
 fn check_free(server: bool, name: &str, cx: &mut ExecContext<'_>) -> Result<()> {
     name::reserve(cx, 0, &format!("{} {name}", word(server)))?;
     if oid_of(&cx.catalog_tx.view(), server, name).is_some() {
@@ -103,33 +90,11 @@ fn wrapper_named(name: &str, cx: &mut ExecContext<'_>) -> Result<ForeignWrapper>
     view.wrapper_named(name).cloned().ok_or_else(|| missing(false, name))
 }
 
-/// A server by name.
-///
-/// # Errors
-/// `42704`.
-pub fn server_named(name: &str, cx: &mut ExecContext<'_>) -> Result<ForeignServer> {
-    let view = cx.catalog_tx.view();
-    view.foreign_server_named(name).cloned().ok_or_else(|| missing(true, name))
-}
-
 /// A server that its owner changes; nobody else does until the transaction ends.
 fn own_server(name: &str, cx: &mut ExecContext<'_>) -> Result<ForeignServer> {
     let id = owned(true, name, cx)?;
     name::reserve(cx, id, "")?;
     server_named(name, cx)
-}
-
-/// The validator of a wrapper; 0: none.
-pub fn validator_of(view: &Snapshot, wrapper: u32) -> u32 {
-    view.wrapper(wrapper).map_or(0, |w| w.validator)
-}
-
-/// `42501` unless the session's role may use a server.
-///
-/// # Errors
-/// See above.
-pub fn require_use(server: &ForeignServer, cx: &mut ExecContext<'_>) -> Result<()> {
-    rights::require(cx, AclKind::Server, server.oid, privilege::USAGE, &server.name)
 }
 
 fn require_superuser(what: &str, name: &str, cx: &mut ExecContext<'_>) -> Result<()> {

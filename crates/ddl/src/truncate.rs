@@ -40,9 +40,6 @@ pub fn run(names: &[Name], cascade: bool, restart: bool, cx: &mut ExecContext<'_
         }
     }
     for table in &tables {
-        if table.kind == catalog::TableKind::Foreign {
-            base::bail!(WRONG_OBJECT_TYPE, "cannot truncate foreign table \"{}\"", table.name);
-        }
         super::expect_checked(cx, table, "TRUNCATE")?;
     }
     let mut next = 0;
@@ -79,6 +76,11 @@ pub fn run(names: &[Name], cascade: bool, restart: bool, cx: &mut ExecContext<'_
         triggers::truncated(table, TriggerTiming::Before, cx)?;
     }
     for table in &tables {
+        if table.kind == catalog::TableKind::Foreign {
+            let code = sql::foreign::code_of(&cx.catalog_tx.view(), table)?;
+            exec::foreign::find(&code)?.truncate(table, cascade, restart, cx)?;
+            continue;
+        }
         truncate(cx, table.oid)?;
         if restart {
             super::sequence::restart_owned(cx, table.oid)?;

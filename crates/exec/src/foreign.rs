@@ -62,6 +62,20 @@ pub trait Wrapper: Sync {
         Err(err!(FEATURE_NOT_SUPPORTED, "cannot {way} foreign table \"{table}\""))
     }
 
+    /// Empties tables of one server; `cascade` and `restart` as TRUNCATE says.
+    ///
+    /// # Errors
+    /// `42809` for tables that can't be emptied; the wrapper's own.
+    fn truncate(
+        &self,
+        table: &Table,
+        _cascade: bool,
+        _restart: bool,
+        _cx: &mut ExecContext<'_>,
+    ) -> Result<()> {
+        Err(err!(WRONG_OBJECT_TYPE, "cannot truncate foreign table \"{}\"", table.name))
+    }
+
     /// The statements that IMPORT FOREIGN SCHEMA runs: CREATE FOREIGN TABLE without the local schema.
     ///
     /// # Errors

@@ -109,7 +109,8 @@ pub fn instantiate(
         && let Node::SeqScan(scan) = plan.node
     {
         let code = sql::foreign::code_of(view, part)?;
-        let foreign = sql::plan::ForeignScan { scan, remote: Vec::new(), code };
+        let (scan, remote) = sql::foreign::left_to_server(scan, &code);
+        let foreign = sql::plan::ForeignScan { scan, remote, code };
         plan.node = Node::ForeignScan(Box::new(foreign));
     }
     Ok(plan)

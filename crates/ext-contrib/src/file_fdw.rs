@@ -1,6 +1,6 @@
 //! file_fdw: foreign tables whose rows are in a file of the server, or come from a program, read as COPY reads them.
 //!
-//! Who may name a file or a program is asked when the option is set ([`validate`]), not when the table is read.
+//! The right to name a file or a program is asked for when the option is set ([`validate`]), not when the table is read.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -21,7 +21,8 @@ use sched::observe::progress::{Kind, Reporting};
 use sql::plan::{ForeignScan, ScanColumn};
 use types::Datum;
 use types::extension::Library;
-use types::func::foreign::{valid_options, validated};
+use types::foreign::valid_options;
+use types::func::validated;
 
 use crate::common::Bodies;
 
@@ -216,6 +217,10 @@ impl FileRows {
         let one = |column: &ScanColumn| match column {
             ScanColumn::Attr(n) => Ok(row[usize::from(*n) - 1].clone()),
             ScanColumn::TableOid => Ok(Datum::Oid(self.table)),
+            // No place at all.
+            ScanColumn::Tid | ScanColumn::Root => {
+                Ok(Datum::Tid(base::TupleId { block: u32::MAX, offset: 0 }))
+            }
             _ => {
                 Err(err!(FEATURE_NOT_SUPPORTED, "cannot retrieve a system column in this context"))
             }

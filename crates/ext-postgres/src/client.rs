@@ -64,7 +64,7 @@ pub struct Client {
     told: Vec<(String, String)>,
 }
 
-/// What a statement gave.
+/// A statement's outcome.
 #[derive(Debug, Default)]
 pub struct Answer {
     /// The rows of its results.
@@ -135,7 +135,16 @@ impl Client {
         }
         let stream = sched::blocking(WaitEvent::ClientForeignServer, || reach(host, port));
         let stream = stream.map_err(|e| {
-            failed(format!("connection to server at \"{host}\", port {port} failed: {e}"))
+            let refused = e.kind() == io::ErrorKind::ConnectionRefused;
+            let why = e.to_string();
+            let why = why.split(" (os error").next().unwrap_or_default();
+            let question = match refused {
+                true => "\n\tIs the server running on that host and accepting TCP/IP connections?",
+                false => "",
+            };
+            failed(format!(
+                "connection to server at \"{host}\", port {port} failed: {why}{question}"
+            ))
         })?;
         stream.set_patience(TICK).map_err(failed)?;
         let mut client = Client {

@@ -31,7 +31,7 @@ pub struct Connection {
     /// The server and its name.
     server: u32,
     server_name: String,
-    /// What it was made with: other options need another connection.
+    /// The options that it was made with: other options need another connection.
     made_with: String,
     /// Levels of the remote transaction: 0, none; 1, the transaction; more, savepoints.
     depth: usize,
@@ -49,8 +49,16 @@ impl Connection {
     /// Runs a statement.
     ///
     /// # Errors
-    /// What the server says, with the statement.
+    /// The server's answer to a statement.
     pub fn run(&mut self, sql: &str) -> Result<Answer> {
+        self.run_shown(sql, sql)
+    }
+
+    /// The same; errors show another text.
+    ///
+    /// # Errors
+    /// As [`Connection::run`].
+    pub fn run_shown(&mut self, sql: &str, shown: &str) -> Result<Answer> {
         self.busy = true;
         let answer = self.client.run(sql);
         if let Err(error) = &answer {
@@ -67,7 +75,7 @@ impl Connection {
             }
         }
         self.busy = false;
-        answer.map_err(|e| e.context(format!("remote SQL command: {sql}")))
+        answer.map_err(|e| e.context(format!("remote SQL command: {shown}")))
     }
 
     /// A name for a new cursor.
@@ -91,7 +99,7 @@ impl Connection {
     }
 }
 
-/// What the session keeps.
+/// The session's connections.
 #[derive(Default)]
 pub struct Connections(Vec<Connection>);
 

@@ -58,7 +58,7 @@ struct Link {
     error: Option<String>,
 }
 
-/// What the session keeps.
+/// The session's connections.
 #[derive(Default)]
 struct Links(Vec<Link>);
 
@@ -162,13 +162,12 @@ fn open_connection(args: &[Datum], checked: bool, cx: &mut ExecContext<'_>) -> R
         [string] => (String::new(), text(string)),
         _ => return Ok(Datum::Null),
     };
-    let client = connect(string, checked, cx)?;
-    let all = links(cx)?;
-    if name.is_empty() {
-        all.0.retain(|l| !l.name.is_empty());
-    } else if all.0.iter().any(|l| l.name == name) {
+    if !name.is_empty() && links(cx)?.0.iter().any(|l| l.name == name) {
         base::bail!(DUPLICATE_OBJECT, "duplicate connection name");
     }
+    let client = connect(string, checked, cx)?;
+    let all = links(cx)?;
+    all.0.retain(|l| !name.is_empty() || !l.name.is_empty());
     all.0.push(Link { name, client, cursors: 0, began: false, sent: None, error: None });
     Ok(ok())
 }

@@ -181,10 +181,23 @@ impl Deparser<'_> {
         }
     }
 
+    /// An operand of an operator: a string beside a column of its type needs no type of its own.
+    fn operand(&mut self, e: &Expr, other: &Expr) -> Result<String> {
+        let beside = matches!(other, Expr::Column(_, ty) if *ty == e.ty());
+        let text = self.text(e)?;
+        let label = format!("'::{}", type_name(e.ty(), -1));
+        Ok(match e {
+            Expr::Const(..) if beside && text.ends_with(&label) => {
+                text[..text.len() - label.len() + 1].to_owned()
+            }
+            _ => text,
+        })
+    }
+
     fn call(&mut self, function: &FunctionRow, args: &[Expr]) -> Result<String> {
         match (operator(function), args) {
             (Some(op), [a, b]) => {
-                let (a, b) = (self.text(a)?, self.text(b)?);
+                let (a, b) = (self.operand(a, b)?, self.operand(b, a)?);
                 return Ok(format!("({a} {op} {b})"));
             }
             (Some(op), [a]) => return Ok(format!("({op} {})", self.text(a)?)),

@@ -2,6 +2,7 @@
 
 use base::{Oid, Result, err};
 use catalog::{ForeignServer, Table};
+use exec::context::ExecContext;
 use exec::foreign::{ForeignChange, server_of};
 use exec::run::Run;
 use sql::plan::{Modify, ModifyAction};
@@ -63,6 +64,37 @@ pub fn begin(modify: &Modify, run: &mut Run<'_, '_>) -> Result<Box<dyn ForeignCh
     let role = run.cx.role;
     let batch = batch.unwrap_or(1);
     Ok(Box::new(Change { table, server, role, name, batch, skips, set, returning }))
+}
+
+/// TRUNCATE.
+///
+/// # Errors
+/// `55000` where an option forbids it.
+pub fn truncate(
+    table: &Table,
+    cascade: bool,
+    restart: bool,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let server = server_of(&view, table)?;
+    let truncatable = table_option(table, &server, "truncatable");
+    if truncatable.and_then(base::settings::parse_bool) == Some(false) {
+        return Err(err!(
+            OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "foreign table \"{}\" does not allow truncates",
+            table.name
+        ));
+    }
+    let schema = view.schema(table.schema).map(|s| s.name.clone());
+    let sql = format!(
+        "TRUNCATE {} {} IDENTITY {}",
+        table_name(table, schema.as_deref()),
+        if restart { "RESTART" } else { "CONTINUE" },
+        if cascade { "CASCADE" } else { "RESTRICT" }
+    );
+    let role = cx.role;
+    connect(&server, role, cx)?.run(&sql).map(drop)
 }
 
 impl Change {

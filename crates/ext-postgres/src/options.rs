@@ -5,7 +5,8 @@ use catalog::system::class;
 use exec::context::ExecContext;
 use exec::rights;
 use types::Datum;
-use types::func::foreign::{valid_options, validated};
+use types::foreign::valid_options;
+use types::func::validated;
 
 /// `pg_foreign_table` and `pg_attribute`.
 const TABLE: u32 = 3118;
@@ -76,7 +77,7 @@ fn valid(of: u32) -> Vec<&'static str> {
     let mut out: Vec<&str> = Vec::new();
     match of {
         class::SERVER => out.extend(CONNECTION),
-        class::MAPPING => out.extend(["user", "password"]),
+        class::MAPPING => out.extend(["user", "password", "sslpassword"]),
         _ => {}
     }
     out.extend(OWN.iter().filter(|(_, places)| places.contains(&of)).map(|(name, _)| *name));
@@ -171,7 +172,12 @@ fn check(name: &str, value: &str) -> Result<()> {
 pub fn validate_link(args: &[Datum], _cx: &mut ExecContext<'_>) -> Result<Datum> {
     let (list, of) = validated(args);
     let valid: Vec<&str> = match of {
-        class::SERVER => CONNECTION.to_vec(),
+        class::SERVER => {
+            let mut valid = CONNECTION.to_vec();
+            let after = valid.iter().position(|n| *n == "application_name").map_or(0, |i| i + 1);
+            valid.insert(after, "fallback_application_name");
+            valid
+        }
         class::MAPPING => vec!["user", "password"],
         _ => Vec::new(),
     };

@@ -1,6 +1,6 @@
 //! Queries over several tables of a server, with groups, an order or a limit, as SQL.
 //!
-//! What stands below another query is a subquery in FROM whose columns are called c1, c2 …; a table stands there by
+//! A query below another is a subquery in FROM whose columns are called c1, c2 …; a table stands there by
 //! its own name.
 
 use base::{Result, err};
@@ -40,16 +40,18 @@ pub fn begin(query: &ForeignQuery, run: &mut Run<'_, '_>) -> Result<Box<dyn Fore
 /// # Errors
 /// Those of evaluating its parts.
 pub fn text(query: &ForeignQuery, schema: SchemaOf<'_>, value: Value<'_>) -> Result<String> {
-    Writer { schema, value, unknown: 0 }.select(&query.rel, false)
+    Writer { schema, value, unknown: 0, aliases: 0 }.select(&query.rel, false)
 }
 
 struct Writer<'a> {
     schema: SchemaOf<'a>,
     value: Value<'a>,
     unknown: usize,
+    /// Names given to items of FROM so far.
+    aliases: usize,
 }
 
-/// What stands in FROM, the names of its columns, and conditions that are still to be said.
+/// An item of FROM, the names of its columns, and conditions that are still to be said.
 struct From {
     text: String,
     columns: Vec<String>,
@@ -70,35 +72,73 @@ impl Writer<'_> {
         Ok(self.exprs(columns, exprs)?.into_iter().map(|text| format!("({text})")).collect())
     }
 
-    /// A rel as an item of FROM called `alias`.
-    fn from(&mut self, rel: &RemoteRel, alias: &str) -> Result<From> {
+    fn alias(&mut self, letter: char) -> String {
+        self.aliases += 1;
+        format!("{letter}{}", self.aliases)
+    }
+
+    /// A rel as an item of FROM; `beside` others its columns are named with its alias.
+    fn from(&mut self, rel: &RemoteRel, beside: bool) -> Result<From> {
+        sched::check_stack()?;
         match rel {
             RemoteRel::Table { table, columns, conditions, .. } => {
+                let alias = if beside { self.alias('r') } else { String::new() };
                 let name = |n: &u16| {
                     let own = column_name(&table.columns[usize::from(*n) - 1]);
                     if alias.is_empty() { own } else { format!("{alias}.{own}") }
                 };
                 let all: Vec<u16> = (1..=table.columns.len() as u16).collect();
                 let all: Vec<String> = all.iter().map(name).collect();
+                let columns = columns.iter().map(name).collect();
                 let conditions = self.conditions(&all, conditions)?;
                 let schema = (self.schema)(table);
                 let text = format!("{} {alias}", table_name(table, schema.as_deref()));
-                let columns = columns.iter().map(name).collect();
                 Ok(From { text: text.trim_end().to_owned(), columns, conditions })
             }
             RemoteRel::Filter { input, conditions } => {
-                let mut from = self.from(input, alias)?;
+                let mut from = self.from(input, beside)?;
                 let more = self.conditions(&from.columns, conditions)?;
                 from.conditions.extend(more);
                 Ok(from)
             }
+            RemoteRel::Join { left, right, kind, conditions } => {
+                let outer = *kind != JoinKind::Inner;
+                let (left, right) = (self.side(left, outer)?, self.side(right, outer)?);
+                let columns = [left.columns, right.columns].concat();
+                let mut on = self.conditions(&columns, conditions)?;
+                if !outer {
+                    on.extend(left.conditions);
+                    on.extend(right.conditions);
+                }
+                let on = if on.is_empty() { "TRUE".to_owned() } else { on.join(" AND ") };
+                let word = match kind {
+                    JoinKind::Left => "LEFT",
+                    JoinKind::Right => "RIGHT",
+                    JoinKind::Full => "FULL",
+                    _ => "INNER",
+                };
+                let text = format!("({} {word} JOIN {} ON ({on}))", left.text, right.text);
+                Ok(From { text, columns, conditions: Vec::new() })
+            }
             _ => {
-                let alias = if alias.is_empty() { "s1" } else { alias };
+                let alias = self.alias('s');
                 let text = format!("({}) {alias}", self.select(rel, true)?);
                 let columns = (1..=rel.width()).map(|n| format!("{alias}.c{n}")).collect();
                 Ok(From { text, columns, conditions: Vec::new() })
             }
         }
+    }
+
+    /// A side of a join; a condition on a side of an `outer` one is not one on the join.
+    fn side(&mut self, rel: &RemoteRel, outer: bool) -> Result<From> {
+        let from = self.from(rel, true)?;
+        if !outer || from.conditions.is_empty() {
+            return Ok(from);
+        }
+        let alias = self.alias('s');
+        let text = format!("({}) {alias}", self.select(rel, true)?);
+        let columns = (1..=rel.width()).map(|n| format!("{alias}.c{n}")).collect();
+        Ok(From { text, columns, conditions: Vec::new() })
     }
 
     /// `SELECT …`; its columns are called c1, c2 … if it is `nested`.
@@ -119,44 +159,17 @@ impl Writer<'_> {
             false => format!(" WHERE {}", from.conditions.join(" AND ")),
         };
         Ok(match rel {
-            RemoteRel::Table { .. } | RemoteRel::Filter { .. } => {
-                let from = self.from(rel, "")?;
+            RemoteRel::Table { .. } | RemoteRel::Filter { .. } | RemoteRel::Join { .. } => {
+                let from = self.from(rel, false)?;
                 format!("SELECT {} FROM {}{}", list(&from.columns), from.text, filtered(&from))
             }
             RemoteRel::Project { input, exprs } => {
-                let from = self.from(input, "")?;
+                let from = self.from(input, false)?;
                 let texts = self.exprs(&from.columns, exprs)?;
                 format!("SELECT {} FROM {}{}", list(&texts), from.text, filtered(&from))
             }
-            RemoteRel::Join { left, right, kind, conditions } => {
-                let outer = *kind != JoinKind::Inner;
-                // A condition on one side is not one on the join.
-                let side = |writer: &mut Self, rel: &RemoteRel, alias: &str| {
-                    let from = writer.from(rel, alias)?;
-                    if !outer || from.conditions.is_empty() {
-                        return Ok(from);
-                    }
-                    let text = format!("({}) {alias}", writer.select(rel, true)?);
-                    let columns = (1..=rel.width()).map(|n| format!("{alias}.c{n}")).collect();
-                    Ok::<From, base::Error>(From { text, columns, conditions: Vec::new() })
-                };
-                let (left, right) = (side(self, left, "r1")?, side(self, right, "r2")?);
-                let columns = [left.columns, right.columns].concat();
-                let on = self.conditions(&columns, conditions)?;
-                let on = if on.is_empty() { "TRUE".to_owned() } else { on.join(" AND ") };
-                let word = match kind {
-                    JoinKind::Left => "LEFT",
-                    JoinKind::Right => "RIGHT",
-                    JoinKind::Full => "FULL",
-                    _ => "INNER",
-                };
-                let conditions = [left.conditions, right.conditions].concat();
-                let text = format!("({} {word} JOIN {} ON ({on}))", left.text, right.text);
-                let from = From { text, columns, conditions };
-                format!("SELECT {} FROM {}{}", list(&from.columns), from.text, filtered(&from))
-            }
             RemoteRel::Aggregate { input, groups, aggs } => {
-                let from = self.from(input, "")?;
+                let from = self.from(input, false)?;
                 let mut texts = self.exprs(&from.columns, groups)?;
                 for agg in aggs {
                     let args = match agg.args.is_empty() {
@@ -179,7 +192,7 @@ impl Writer<'_> {
                 format!("SELECT {} FROM {}{}{by}", list(&texts), from.text, filtered(&from))
             }
             RemoteRel::Sort { input, keys } => {
-                let from = self.from(input, "")?;
+                let from = self.from(input, false)?;
                 let mut by = Vec::with_capacity(keys.len());
                 for key in keys {
                     let text = self.exprs(&from.columns, std::slice::from_ref(&key.expr))?;
@@ -193,7 +206,7 @@ impl Writer<'_> {
             RemoteRel::Limit { input, count, offset } => {
                 let mut text = match **input {
                     RemoteRel::Limit { .. } => {
-                        let from = self.from(input, "")?;
+                        let from = self.from(input, false)?;
                         format!("SELECT {} FROM {}", list(&from.columns), from.text)
                     }
                     _ => self.select(input, nested)?,

@@ -77,7 +77,7 @@ pub struct Rows {
     role: u32,
     cursor: String,
     size: usize,
-    /// What each of the scan's columns is.
+    /// The source of each of the scan's columns.
     columns: Vec<Source>,
     /// The first rows came with the cursor.
     first: Option<Vec<TextRow>>,
@@ -149,8 +149,8 @@ fn open(
     let connection = connect(&server, role, run.cx)?;
     let cursor = connection.cursor();
     let text = format!("DECLARE {cursor} CURSOR FOR {sql}");
-    connection.run(&text)?;
-    let first = connection.run(&format!("FETCH {size} FROM {cursor}"))?.rows;
+    connection.run_shown(&text, sql)?;
+    let first = connection.run_shown(&format!("FETCH {size} FROM {cursor}"), sql)?.rows;
     let ended = first.len() < size;
     Ok(Box::new(Rows { server, role, cursor, size, columns, first: Some(first), ended }))
 }

@@ -1,7 +1,7 @@
 //! The wrapper as the executor knows it.
 
 use base::Result;
-use catalog::ForeignServer;
+use catalog::{ForeignServer, Table};
 use exec::context::ExecContext;
 use exec::foreign::{About, ForeignChange, ForeignRows, Wrapper};
 use exec::run::Run;
@@ -41,7 +41,7 @@ impl Wrapper for PostgresWrapper {
         if !about.verbose {
             return Vec::new();
         }
-        let schema = |table: &catalog::Table| about.schema_of(table);
+        let schema = |table: &Table| about.schema_of(table);
         match remote::text(query, &schema, &mut |_| Ok(None)) {
             Ok(sql) => vec![("Remote SQL", sql)],
             Err(_) => Vec::new(),
@@ -50,6 +50,16 @@ impl Wrapper for PostgresWrapper {
 
     fn modify(&self, modify: &Modify, run: &mut Run<'_, '_>) -> Result<Box<dyn ForeignChange>> {
         modify::begin(modify, run)
+    }
+
+    fn truncate(
+        &self,
+        table: &Table,
+        cascade: bool,
+        restart: bool,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<()> {
+        modify::truncate(table, cascade, restart, cx)
     }
 
     fn import(

@@ -1,7 +1,7 @@
 //! Statements about collations, bound as far as the grammar goes. DROP, COMMENT and OWNER are those of
 //! all objects.
 
-use crate::utility::Name;
+use crate::name::Name;
 
 /// See the module's documentation.
 #[derive(Clone, Debug)]

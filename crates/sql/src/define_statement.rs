@@ -3,8 +3,8 @@
 
 use base::Oid;
 
+use crate::name::Name;
 use crate::role::RoleRef;
-use crate::utility::Name;
 
 /// See the module's documentation.
 #[derive(Clone, Debug)]

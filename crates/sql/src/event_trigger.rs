@@ -1,7 +1,7 @@
 //! Event triggers: what their statements say, and which statements fire them.
 
+use crate::name::Name;
 use crate::role::RoleRef;
-use crate::utility::Name;
 
 /// A statement about event triggers.
 #[derive(Clone, Debug)]

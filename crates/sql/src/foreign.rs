@@ -2,12 +2,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use base::{Result, err};
+use base::{Oid, Result, err};
 use catalog::{Snapshot, Table};
 
 use crate::expr::Expr;
+use crate::name::Name;
+use crate::plan::{Scan, ScanColumn};
 use crate::role::RoleRef;
-use crate::utility::Name;
 
 /// What becomes of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,4 +253,49 @@ pub fn code_of_wrapper(catalog: &Snapshot, wrapper: u32) -> Result<Arc<str>> {
     };
     let library = types::extension::library_name(&handler.library);
     Ok(format!("{library}/{}", handler.body).into())
+}
+
+/// A scan without the conditions that the server takes, and these over all of the table's columns.
+pub fn left_to_server(mut scan: Scan, code: &str) -> (Scan, Vec<Expr>) {
+    let Some(ships) = ships(code) else { return (scan, Vec::new()) };
+    let (mut all, mut remote, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+    if let Some(filter) = scan.filter.take() {
+        crate::walk::conjuncts(filter, &mut all);
+    }
+    for condition in all {
+        let mut used = Vec::new();
+        crate::walk::columns_of(&condition, &mut used);
+        let number = |at: u16| match scan.columns.get(usize::from(at)) {
+            Some(ScanColumn::Attr(n)) => Some(*n - 1),
+            _ => None,
+        };
+        if !ships(&condition) || used.iter().any(|at| number(*at).is_none()) {
+            kept.push(condition);
+            continue;
+        }
+        let types: Vec<(u16, Oid)> = typed_columns(&condition);
+        let moved = |at: u16| {
+            let ty = types.iter().find(|(known, _)| *known == at).map(|(_, ty)| *ty)?;
+            Some(Expr::Column(number(at)?, ty))
+        };
+        remote.push(crate::walk::substitute(condition, &moved));
+    }
+    scan.filter = match kept.len() {
+        0 | 1 => kept.pop(),
+        _ => Some(Expr::And(kept)),
+    };
+    (scan, remote)
+}
+
+/// The columns of an expression with their types.
+pub(crate) fn typed_columns(e: &Expr) -> Vec<(u16, Oid)> {
+    fn add(e: &Expr, out: &mut Vec<(u16, Oid)>) {
+        if let Expr::Column(at, ty) = e {
+            out.push((*at, *ty));
+        }
+        crate::walk::for_children(e, &mut |child| add(child, out));
+    }
+    let mut out = Vec::new();
+    add(e, &mut out);
+    out
 }

@@ -24,6 +24,7 @@ mod graft;
 mod identity;
 pub mod logical;
 mod long_values;
+mod name;
 mod nesting;
 mod parse;
 pub mod partition;

@@ -3,7 +3,7 @@
 
 use catalog::AclKind;
 
-use crate::utility::Name;
+use crate::name::Name;
 
 /// A role as a statement names it.
 #[derive(Clone, Debug, PartialEq, Eq)]

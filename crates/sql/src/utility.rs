@@ -11,6 +11,7 @@ use crate::comment_statement::CommentStatement;
 use crate::database::DatabaseStatement;
 use crate::define_statement::DefineStatement;
 use crate::event_trigger::EventTriggerStatement;
+pub use crate::name::Name;
 use crate::plan::{Plan, Prepared, Statement};
 use crate::policy::{AlterPolicy, CreatePolicy, DropPolicy};
 use crate::publication::{PublicationStatement, SubscriptionStatement};
@@ -18,26 +19,6 @@ use crate::role::{RoleRef, RoleStatement};
 use crate::rule::{CreateRule, DropRule};
 use crate::trigger::{CreateTrigger, DropTrigger, TriggerSelection};
 use crate::type_statement::TypeStatement;
-
-/// A qualified name as written.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Name {
-    /// Schema, if given.
-    pub schema: Option<String>,
-    /// Name.
-    pub name: String,
-    /// Position in the statement.
-    pub position: u32,
-    /// ONLY: without the tables that inherit from it.
-    pub only: bool,
-}
-
-impl Name {
-    /// The name for errors without a position.
-    pub fn unplaced(&self) -> Name {
-        Name { position: 0, ..self.clone() }
-    }
-}
 
 /// Transaction modes of BEGIN and SET TRANSACTION.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -15,6 +15,7 @@ pub mod datetime;
 pub mod datum;
 pub mod encodings;
 pub mod extension;
+pub mod foreign;
 pub mod func;
 pub mod gin;
 pub mod gist;

@@ -6,7 +6,7 @@ use exec::nested;
 use sql::foreign::Import;
 use types::{Batch, Datum};
 
-use super::{require_use, server_named};
+use super::place::{require_use, server_named};
 
 /// Definitions give no rows.
 struct Nowhere;

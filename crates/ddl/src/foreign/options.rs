@@ -5,7 +5,8 @@ use catalog::Options;
 use exec::context::ExecContext;
 use exec::session::quote_identifier;
 use sql::foreign::{OptionAction, OptionChange};
-use types::func::{foreign, quote_literal};
+use types::foreign;
+use types::func::quote_literal;
 
 /// Options after a statement's changes, looked at by the validator (0: none). `of`: the catalog of the object that
 /// has them.

@@ -7,7 +7,7 @@ use sql::foreign::{ForeignClause, OptionChange};
 use sql::utility::{AlterTable, ColumnDef};
 
 use super::options::changed;
-use super::{require_use, server_named, validator_of};
+use super::place::{require_use, server_named, validator_of};
 use crate::refresh;
 
 /// `pg_attribute` and `pg_foreign_table`, as validators name what has options.

@@ -6,6 +6,7 @@ use base::faults::{self, Fault};
 use base::{Error, Oid, Result, err};
 use catalog::Table;
 use sched::observe::progress::{Count, Kind, Reporting};
+use sql::plan::Modify;
 use sql::utility::{CopyFormat, CopyOptions, Utility};
 use sql::{Expr, Prepared};
 use types::Datum;
@@ -86,6 +87,11 @@ pub fn run(
         binary::header(&mut load.input, run.cx.hooks)?;
     }
     writer.statement_triggers(TriggerEvent::Insert, TriggerTiming::Before, &mut run)?;
+    if modify.table.kind == catalog::TableKind::Foreign {
+        let count = load.into_foreign(modify, filter.as_ref(), &mut writer, &mut run)?;
+        writer.statement_triggers(TriggerEvent::Insert, TriggerTiming::After, &mut run)?;
+        return Ok(Outcome { rows: count, tag: None });
+    }
     while load.next_row(&mut run)? {
         let (row, line) = (load.filled, load.line);
         if let Some(filter) = filter
@@ -162,6 +168,43 @@ impl Load {
             true => self.rows.pop(),
             false => None,
         })
+    }
+
+    /// Gives the rows to a foreign table's wrapper, a part at a time; says how many.
+    fn into_foreign(
+        &mut self,
+        modify: &Modify,
+        filter: Option<&Expr>,
+        writer: &mut Writer,
+        run: &mut Run<'_, '_>,
+    ) -> Result<u64> {
+        let mut change = crate::modify::foreign::begin(modify, run)?;
+        let (mut part, mut count) = (Vec::new(), 0);
+        loop {
+            sched::check_interrupts()?;
+            let more = self.next_row(run)?;
+            if more {
+                let mut row = std::mem::take(&mut self.rows[self.filled]);
+                self.rows.pop();
+                if let Some(filter) = filter
+                    && !eval::holds(filter, Row::Values(&row), run)?
+                {
+                    continue;
+                }
+                let line = self.line;
+                let wanted = pipeline::prepare_insert(writer, &mut row, &modify.checks, run);
+                if wanted.map_err(|e| self.row_error(e, line))? {
+                    part.push(row);
+                    count += 1;
+                }
+            }
+            if part.len() >= PART_ROWS || !more && !part.is_empty() {
+                change.insert(std::mem::take(&mut part), run)?;
+            }
+            if !more {
+                return Ok(count);
+            }
+        }
     }
 
     fn flush(&mut self, writer: &mut Writer, run: &mut Run<'_, '_>) -> Result<()> {

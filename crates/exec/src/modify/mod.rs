@@ -10,7 +10,7 @@ pub mod deferred;
 mod errors;
 pub mod exclusion;
 pub mod fire;
-mod foreign;
+pub mod foreign;
 mod foreign_key;
 mod inherited;
 pub mod key_types;

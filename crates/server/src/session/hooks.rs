@@ -65,7 +65,7 @@ pub struct Hooks<'a> {
     pub deferred: &'a mut exec::Deferred,
     /// The transaction's open large objects.
     pub large_objects: &'a mut exec::LargeObjects,
-    /// What foreign-data wrappers keep.
+    /// The state that foreign-data wrappers keep.
     pub foreign: &'a mut exec::foreign::SessionParts,
     /// Why the statement can't commit by itself: the words behind "cannot"; None: it can.
     pub inside: Option<&'static str>,

@@ -148,7 +148,7 @@ pub struct SessionState {
     routines: exec::compiled::SessionRoutines,
     /// Its open large objects.
     large_objects: exec::LargeObjects,
-    /// What foreign-data wrappers keep.
+    /// The state that foreign-data wrappers keep.
     foreign: exec::foreign::SessionParts,
     account: Account,
     /// A COMMIT that is to be counted when it is durable.

@@ -294,11 +294,11 @@ impl Binder<'_> {
             T::AtDropOf => AlterTable::Of(None),
             T::AtGenericOptions => {
                 let Some(NodeEnum::List(list)) = inner(&cmd.def) else { return Ok(()) };
-                AlterTable::ForeignOptions(super::foreign::options(&list.items))
+                AlterTable::ForeignOptions(super::ast::options(&list.items))
             }
             T::AtAlterColumnGenericOptions => {
                 let Some(NodeEnum::List(list)) = inner(&cmd.def) else { return Ok(()) };
-                let options = super::foreign::options(&list.items);
+                let options = super::ast::options(&list.items);
                 AlterTable::ColumnForeignOptions { column, options }
             }
             T::AtEnableTrig => enable('O', TriggerSelection::Named(column)),

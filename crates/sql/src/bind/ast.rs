@@ -93,3 +93,24 @@ fn leftmost(node: &NodeEnum) -> i32 {
 pub(crate) fn location_of(node: &pb::Node) -> i32 {
     node.node.as_ref().map_or(-1, location)
 }
+
+/// OPTIONS (…) of foreign data.
+pub(crate) fn options(nodes: &[pb::Node]) -> Vec<crate::foreign::OptionChange> {
+    use pb::DefElemAction as A;
+
+    use crate::foreign::OptionAction;
+
+    let one = |node: &pb::Node| match &node.node {
+        Some(NodeEnum::DefElem(def)) => Some(crate::foreign::OptionChange {
+            action: match A::try_from(def.defaction) {
+                Ok(A::DefelemSet) => OptionAction::Set,
+                Ok(A::DefelemDrop) => OptionAction::Drop,
+                _ => OptionAction::Add,
+            },
+            name: def.defname.clone(),
+            value: super::define::def_value(def).unwrap_or_default(),
+        }),
+        _ => None,
+    };
+    nodes.iter().filter_map(one).collect()
+}

@@ -106,6 +106,14 @@ impl Binder<'_> {
                 table.name
             )
         })?;
+        if !stmt.is_from && table.kind == TableKind::Foreign {
+            return Err(err!(
+                WRONG_OBJECT_TYPE,
+                "cannot copy from foreign table \"{}\"",
+                table.name
+            )
+            .hint("Try the COPY (SELECT ...) TO variant."));
+        }
         if !stmt.is_from {
             let query = self.copy_table(&table, range, &columns)?;
             return Ok(BoundCopy::To { query, options });

@@ -423,7 +423,7 @@ impl Binder<'_> {
         }
         let mut column = ColumnDef::new(&def.colname, ty, typmod);
         column.not_null = def.is_not_null || serial.is_some();
-        column.foreign_options = super::foreign::options(&def.fdwoptions);
+        column.foreign_options = ast::options(&def.fdwoptions);
         if let Some(clause) = &def.coll_clause {
             column.collation = self.column_collation(clause, ty)?;
         }

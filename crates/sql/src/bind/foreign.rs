@@ -3,33 +3,12 @@
 use base::{Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
 
-use crate::foreign::{
-    ForeignClause, ForeignStatement as F, Import, ImportKind, OptionAction, OptionChange,
-    WrapperFunction,
-};
+use crate::foreign::{ForeignClause, ForeignStatement as F, Import, ImportKind, WrapperFunction};
 use crate::role::{RoleRef, RoleStatement};
 use crate::utility::{Name, Utility};
 
-use super::define::def_value;
+use super::ast::options;
 use super::{Binder, ast, inner};
-
-/// OPTIONS (…).
-pub(crate) fn options(nodes: &[pb::Node]) -> Vec<OptionChange> {
-    use pb::DefElemAction as A;
-    let one = |node: &pb::Node| match &node.node {
-        Some(NodeEnum::DefElem(def)) => Some(OptionChange {
-            action: match A::try_from(def.defaction) {
-                Ok(A::DefelemSet) => OptionAction::Set,
-                Ok(A::DefelemDrop) => OptionAction::Drop,
-                _ => OptionAction::Add,
-            },
-            name: def.defname.clone(),
-            value: def_value(def).unwrap_or_default(),
-        }),
-        _ => None,
-    };
-    nodes.iter().filter_map(one).collect()
-}
 
 fn filled(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())

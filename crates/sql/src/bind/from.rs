@@ -583,9 +583,14 @@ impl Binder<'_> {
             },
             other => (other, None),
         };
-        let Rel::Table(table) = table else {
+        let foreign = |rel: &Rel| matches!(rel, Rel::Table(t) if t.table.foreign.is_some());
+        let is_foreign = foreign(&table);
+        let Some(table) = (match table {
+            Rel::Table(table) if !is_foreign => Some(table),
+            _ => None,
+        }) else {
             return Err(err!(
-                WRONG_OBJECT_TYPE,
+                FEATURE_NOT_SUPPORTED,
                 "TABLESAMPLE clause can only be applied to tables and materialized views"
             )
             .at(self.at(range.location)));

@@ -189,21 +189,12 @@ fn join(
 
 /// An expression over the right side, as one over both.
 fn moved(e: &Expr, width: usize) -> Expr {
+    let types = crate::foreign::typed_columns(e);
     let place = |n: u16| {
-        let mut ty = Oid::INVALID;
-        find_type(e, n, &mut ty);
-        Some(Expr::Column(n + width as u16, ty))
+        let (_, ty) = types.iter().find(|(at, _)| *at == n)?;
+        Some(Expr::Column(n + width as u16, *ty))
     };
     crate::walk::substitute(e.clone(), &place)
-}
-
-fn find_type(e: &Expr, n: u16, out: &mut Oid) {
-    if let Expr::Column(m, ty) = e
-        && *m == n
-    {
-        *out = *ty;
-    }
-    crate::walk::for_children(e, &mut |child| find_type(child, n, out));
 }
 
 /// `a = b` by the operator of their type.

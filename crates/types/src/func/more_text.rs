@@ -1,5 +1,5 @@
 //! Functions of text and bytea that need a library or a little parser: digests, Unicode normal
-//! forms, `unistr`, `parse_ident`, conversions of encoding.
+//! forms, `unistr`, `parse_ident`, conversions of encoding, options of foreign data.
 
 use base::{Result, err};
 use sha2::Digest;
@@ -144,8 +144,36 @@ fn parse_ident(text: &str, strict: bool) -> Result<Datum> {
 }
 
 /// The bodies of this family.
+/// A validator's arguments: options by name, and the catalog of what has them.
+pub fn validated(args: &[Datum]) -> (Vec<(String, String)>, u32) {
+    let of = match args.get(1) {
+        Some(Datum::Oid(id)) => *id,
+        _ => 0,
+    };
+    let pair = |item: &Datum| match item {
+        Datum::Text(text) => {
+            let (name, value) = text.split_once('=').unwrap_or((text, ""));
+            Some((name.to_owned(), value.to_owned()))
+        }
+        _ => None,
+    };
+    let list = match args.first() {
+        Some(Datum::Array(array)) => array.items.iter().filter_map(pair).collect(),
+        _ => Vec::new(),
+    };
+    (list, of)
+}
+
 pub(super) fn bodies() -> Vec<NamedBody> {
     vec![
+        (
+            "postgresql_fdw_validator",
+            S(|a, _| {
+                let (options, of) = validated(a);
+                crate::foreign::validate(&options, of)?;
+                Ok(Datum::Bool(true))
+            }),
+        ),
         ("sha224_bytea", S(|a, _| digest::<sha2::Sha224>(a[0].as_bytea()))),
         ("sha256_bytea", S(|a, _| digest::<sha2::Sha256>(a[0].as_bytea()))),
         ("sha384_bytea", S(|a, _| digest::<sha2::Sha384>(a[0].as_bytea()))),

@@ -30,7 +30,6 @@ const FAMILIES: &[fn() -> Vec<NamedBody>] = &[
     super::series::bodies,
     super::encode::bodies,
     super::enums::bodies,
-    super::foreign::bodies,
     super::template::bodies,
     super::common_values::bodies,
     super::json::bodies,

@@ -1,9 +1,6 @@
-//! Options of foreign data: what a validator gets, and the one validator that PostgreSQL has without extensions.
+//! Options of foreign data: the one validator that PostgreSQL has without extensions.
 
 use base::{Oid, Result, err};
-
-use super::{Body, ScalarBody};
-use crate::datum::Datum;
 
 /// `pg_foreign_server` and `pg_user_mapping`.
 const SERVER: u32 = 1417;
@@ -26,35 +23,6 @@ const OPTIONS: &[(&str, u32)] = &[
     ("sslmode", SERVER),
     ("gsslib", SERVER),
 ];
-
-pub(super) fn bodies() -> Vec<(&'static str, Body)> {
-    let validator: ScalarBody = |args, _| {
-        let (options, of) = validated(args);
-        validate(&options, of)?;
-        Ok(Datum::Bool(true))
-    };
-    vec![("postgresql_fdw_validator", Body::Scalar(validator))]
-}
-
-/// A validator's arguments: options by name, and the catalog of what has them.
-pub fn validated(args: &[Datum]) -> (Vec<(String, String)>, u32) {
-    let of = match args.get(1) {
-        Some(Datum::Oid(id)) => *id,
-        _ => 0,
-    };
-    let pair = |item: &Datum| match item {
-        Datum::Text(text) => {
-            let (name, value) = text.split_once('=').unwrap_or((text, ""));
-            Some((name.to_owned(), value.to_owned()))
-        }
-        _ => None,
-    };
-    let list = match args.first() {
-        Some(Datum::Array(array)) => array.items.iter().filter_map(pair).collect(),
-        _ => Vec::new(),
-    };
-    (list, of)
-}
 
 /// The hint for an option that is none.
 pub fn valid_options(names: &[&str]) -> String {
