@@ -341,6 +341,74 @@ fn a_promoted_standby_has_what_was_acknowledged_and_the_old_primary_is_refused()
     check(&third_dir);
 }
 
+/// Either server is killed under load, again and again; the standby is asked by every commit. `STANDBY_ROUNDS`: 4.
+#[test]
+fn kills_of_either_server_lose_nothing_that_was_acknowledged() {
+    const CLIENTS: u64 = 3;
+    let temp = TempDir::new("standby-kills");
+    let (primary_dir, dir) = (temp.path().join("primary"), temp.path().join("standby"));
+    let mut primary = Server::start(&primary_dir, &SETTINGS);
+    let mut p = connect(&primary);
+    run(
+        &mut p,
+        "CREATE TABLE c (id int PRIMARY KEY, n int); CREATE TABLE h (id int, n int);
+         INSERT INTO c SELECT i, 0 FROM generate_series(0, 2) i",
+    );
+    let mut standby = Server::start_standby(&dir, primary.port, "s1", &SETTINGS);
+    drop(connect(&standby));
+    alter(&mut p, "synchronous_standby_names = 's1'");
+    let mut random = Random::new(number("STANDBY_SEED", 5));
+    for round in 0..number("STANDBY_ROUNDS", 4) {
+        let acknowledged: Vec<AtomicU64> = (0..CLIENTS).map(|_| AtomicU64::new(0)).collect();
+        run(&mut p, "UPDATE c SET n = 0; DELETE FROM h");
+        let (stop, port) = (AtomicBool::new(false), primary.port);
+        let wanted = 20 + random.below(100);
+        (primary, standby) = std::thread::scope(|scope| {
+            for id in 0..CLIENTS {
+                let (stop, acknowledged) = (&stop, &acknowledged);
+                scope.spawn(move || count_up(port, id, stop, acknowledged));
+            }
+            let told = || acknowledged.iter().map(|a| a.load(Ordering::SeqCst)).sum::<u64>();
+            while told() < wanted {
+                std::thread::yield_now();
+            }
+            if round % 2 == 0 {
+                standby.kill();
+                let before = told();
+                standby = Server::start(&dir, &SETTINGS);
+                // Commits go on when it is back.
+                while told() < before + 20 {
+                    std::thread::yield_now();
+                }
+                stop.store(true, Ordering::Relaxed);
+            } else {
+                primary.kill();
+                stop.store(true, Ordering::Relaxed);
+                primary = Server::start_on(&primary_dir, port, &SETTINGS);
+            }
+            (primary, standby)
+        });
+        p = connect(&primary);
+        let mut s = connect(&standby);
+        catch_up(&mut p, &mut s);
+        for (id, n) in acknowledged.iter().enumerate() {
+            let n = n.load(Ordering::SeqCst);
+            for client in [&mut p, &mut s] {
+                let has = client.one(&format!("SELECT n >= {n} FROM c WHERE id = {id}"));
+                assert_eq!(has, "t", "round {round}: client {id} was told of {n}");
+            }
+        }
+        let sums = "SELECT sum(n) || ' ' || (SELECT count(*) FROM h) FROM c";
+        let (here, there) = (p.one(sums), s.one(sums));
+        assert_eq!(here, there, "round {round}");
+        let (sum, count) = here.split_once(' ').expect("two numbers");
+        assert_eq!(sum, count, "round {round}: each count has its row");
+    }
+    assert!(standby.stop() && primary.stop());
+    check(&dir);
+    check(&primary_dir);
+}
+
 /// A snapshot of all lists, as texts; `server` for messages.
 struct Seen {
     server: &'static str,

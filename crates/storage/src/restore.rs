@@ -12,6 +12,7 @@ use base::{Error, Lsn, Result, err};
 
 use crate::adopt::adopt_log;
 use crate::control::{Control, DirLock};
+use crate::timeline::History;
 use crate::wal::reader::LogReader;
 use crate::wal::record::{CHANGES, Record};
 use crate::wal::segment::Segments;
@@ -62,16 +63,32 @@ pub fn restore(
     fetch_all(dir, &segments, control.redo, fetch)?;
     let end = find(&segments, &control, target, marks)?;
     segments.cut_at(end.0).map_err(|e| Error::io("cut the write-ahead log", &e))?;
+    begin_timeline(dir, end, target)?;
     (control.durable, control.clean) = (end, false);
     control.write(dir, true)?;
     Ok(end)
+}
+
+/// The log goes on in a timeline of its own from here, so that nobody who has the log that was cut off takes the new one for
+/// its continuation.
+fn begin_timeline(dir: &Path, end: Lsn, target: &RestoreTarget) -> Result<()> {
+    let mut history = History::read(dir)?;
+    let reason = match target {
+        RestoreTarget::End => "no recovery target specified".to_owned(),
+        RestoreTarget::Immediate => "reached consistency".to_owned(),
+        RestoreTarget::Position(position) => format!("after LSN {position}"),
+        RestoreTarget::Time(_) => "before a time".to_owned(),
+        RestoreTarget::Name(name) => format!("at restore point \"{name}\""),
+    };
+    history.switch(end, reason);
+    history.write(dir)
 }
 
 /// Segments of the archive go before those that came with the copy, of which the last is not full.
 fn fetch_all(dir: &Path, segments: &Segments, redo: Lsn, fetch: Fetch<'_>) -> Result<()> {
     let failed = |e: io::Error| Error::io("keep a segment of the archive", &e);
     let in_each = (1 << 32) / segments.size;
-    let newest = crate::History::read(dir)?.current();
+    let newest = History::read(dir)?.current();
     let folder = dir.join("wal");
     fs::create_dir_all(&folder).map_err(failed)?;
     for number in redo.0 / segments.size.. {

@@ -76,6 +76,14 @@ impl History {
         self.0.last().map_or(1, |last| last.timeline + 1)
     }
 
+    /// The log goes on in a new timeline from this position.
+    pub fn switch(&mut self, until: Lsn, reason: String) {
+        let timeline = self.current();
+        // Of timelines that went on behind it nothing counts any more.
+        self.0.iter_mut().for_each(|switch| switch.until = switch.until.min(until));
+        self.0.push(Switch { timeline, until, reason });
+    }
+
     /// Up to where the log of a timeline is this history's; None: it is none of its timelines.
     pub fn end_of(&self, timeline: u32) -> Option<Lsn> {
         if timeline == self.current() {
@@ -119,6 +127,10 @@ mod tests {
         assert_eq!(history.end_of(3), Some(Lsn(u64::MAX)));
         assert_eq!(history.end_of(4), None);
         assert_eq!(History::parse(&history.text()).unwrap(), history);
+        let mut earlier = history.clone();
+        earlier.switch(Lsn(0x2000), "restored".to_owned());
+        assert_eq!((earlier.current(), earlier.end_of(1)), (4, Some(Lsn(0x2000))));
+        assert_eq!(History::parse(&earlier.text()).unwrap(), earlier);
         assert_eq!(History::default().current(), 1);
         assert!(History::parse("2\t0/1\tx\n1\t0/2\ty\n").is_err());
         assert!(History::parse("nonsense").is_err());

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use base::settings::{live_int, setting};
 use base::{Error, Lsn, Result, WaitEvent};
-use storage::{History, Replay, Switch};
+use storage::{History, Replay};
 
 use super::conflict::Conflicts;
 use super::receiver::send_status;
@@ -218,9 +218,7 @@ impl Applier<'_> {
         let end = self.replay.position();
         log::info(format_args!("redo done at {end}"));
         let mut history = History::read(storage.dir())?;
-        let timeline = history.current();
-        let reason = "no recovery target specified".to_owned();
-        history.0.push(Switch { timeline, until: end, reason });
+        history.switch(end, "no recovery target specified".to_owned());
         // From here on an error leaves a server that is neither: it ends, and the next start has the new timeline.
         let result = (|| -> Result<()> {
             history.write(storage.dir())?;
