@@ -169,7 +169,9 @@ impl<'a> VisibilityHorizon<'a> {
     /// Says in the record that is being made that versions go: readers of a standby may still see them.
     pub(super) fn log_removed(&mut self, mtr: &mut Mtr<'_>, page: PageRef) {
         let gone = std::mem::replace(&mut self.gone, Csn(0));
-        if gone != Csn(0) && !mtr.id(page).rel.is_temporary() {
+        let rel = mtr.id(page).rel;
+        // Nobody reads the catalog's heap by a snapshot of a statement.
+        if gone != Csn(0) && !rel.is_temporary() && rel != base::RelId::CATALOG {
             mtr.payload(txn::REMOVED, &gone.0.to_le_bytes());
         }
     }

@@ -21,6 +21,8 @@ struct Bytes {
     storage: Arc<Storage>,
     slot: Option<String>,
     at: Lsn,
+    /// The timeline that the client asked for.
+    timeline: u32,
     /// The client is a standby, which is told of checkpoints and ended transactions: what it was told last, and when.
     standby: bool,
     told: Option<(Note, Instant)>,
@@ -33,6 +35,16 @@ impl Source for Bytes {
     fn next(&mut self, _session: &mut SessionState) -> Result<Option<Piece>> {
         let mut bytes = vec![0; PIECE_BYTES];
         let count = self.storage.read_log(self.at, &mut bytes)?;
+        // After the read: the new timeline is known before anything of it is logged. The client has to take its history
+        // over before it goes on.
+        let now = self.storage.timeline();
+        if now != self.timeline {
+            return Err(err!(
+                OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "the log goes on in timeline {now}"
+            )
+            .fatal());
+        }
         if count == 0 {
             return Ok(None);
         }
@@ -140,10 +152,12 @@ impl SessionState {
             words.next();
         }
         let at = position_of(words.next().ok_or_else(|| syntax(text))?)?;
+        // Before the history is looked at: one that changes meanwhile ends the stream.
+        let timeline = self.server.engine.storage.timeline();
         if is(words.peek(), "TIMELINE") {
             words.next();
-            let timeline = words.next().ok_or_else(|| syntax("TIMELINE"))?;
-            self.check_timeline(timeline, at)?;
+            let asked = words.next().ok_or_else(|| syntax("TIMELINE"))?;
+            self.check_timeline(asked, at)?;
         }
         let standby = is(words.peek(), "STANDBY");
         if standby {
@@ -188,7 +202,9 @@ impl SessionState {
         }
         let registered = Senders::register(&self.server, pid, sender);
         let (told, slot_name) = (None, slot.clone());
-        let mut source = Bytes { storage: storage.clone(), slot: slot_name, at, standby, told };
+        let storage_of = storage.clone();
+        let mut source =
+            Bytes { storage: storage_of, slot: slot_name, at, timeline, standby, told };
         let streamed = self.stream(rest, &registered, &mut source);
         self.owner.hold_from(base::Csn(0));
         if let Some(name) = &slot {

@@ -22,8 +22,11 @@ use txn::{Following, LockMode, LockOwner, LockTag, LockWait, Snapshot};
 use crate::registry::SessionActivity;
 use crate::server::Server;
 
-/// Between two looks at those who are in the way.
-const LOOK: Duration = Duration::from_millis(2);
+/// Looks at those who are in the way before the first pause: most statements are over at once.
+const GLIMPSES: u64 = 20;
+/// The first pause between two looks, and the longest.
+const LOOK: Duration = Duration::from_micros(50);
+const LOOK_MAX: Duration = Duration::from_millis(2);
 /// For how long a lock is waited for before the settings and the time are looked at.
 const QUEUED: Duration = Duration::from_millis(50);
 /// Between two requests to the same session to end.
@@ -53,7 +56,8 @@ fn deadline(server: &Server) -> Option<Instant> {
 fn wait_for(server: &Server, kind: usize, mut who: impl FnMut() -> Result<Vec<i32>>) -> Result<()> {
     let until = deadline(server);
     let mut asked: Option<Instant> = None;
-    loop {
+    let mut pause = LOOK;
+    for look in 0_u64.. {
         let pids = who()?;
         if pids.is_empty() {
             return Ok(());
@@ -68,8 +72,14 @@ fn wait_for(server: &Server, kind: usize, mut who: impl FnMut() -> Result<Vec<i3
             asked = Some(Instant::now());
             pids.iter().for_each(|pid| cancel(server, *pid));
         }
-        sched::park(WaitEvent::IPCRecoveryConflictSnapshot, Some(Instant::now() + LOOK));
+        if look < GLIMPSES {
+            std::thread::yield_now();
+            continue;
+        }
+        sched::park(WaitEvent::IPCRecoveryConflictSnapshot, Some(Instant::now() + pause));
+        pause = (pause * 2).min(LOOK_MAX);
     }
+    Ok(())
 }
 
 /// Ends what a session does, or the session when it does nothing.
