@@ -587,3 +587,65 @@ fn a_thousand_sessions_share_one_jvm() {
     assert!(threads(server.pid()) < 100, "{} threads", threads(server.pid()));
     assert!(server.stop());
 }
+
+#[test]
+fn java_and_wasm_share_signals() {
+    const BAD: &str = r#"(module
+      (memory 1)
+      (func (export "trap") unreachable)
+      (func (export "divide") (param i32) (result i32) (i32.div_s (i32.const 1) (local.get 0)))
+      (func (export "outside") (result i32) (i32.load (i32.const -8)))
+      (func $deep (export "deep_wasm") (result i32) (i32.add (call $deep) (i32.const 1))))"#;
+    let Some((dir, server, mut client)) = start("java-signals", &[]) else { return };
+    make(&mut client, "size(text) RETURNS int", "size");
+    make(&mut client, "deep(int) RETURNS int", "deep");
+    make(&mut client, "ask(text) RETURNS text", "ask");
+    let java = |client: &mut Raw| {
+        // The JVM makes an exception of the fault once its compiler has left out the check.
+        let lines = client.query(
+            "DO $$ BEGIN FOR n IN 1..3 LOOP BEGIN PERFORM size(NULL); EXCEPTION WHEN OTHERS THEN
+               IF SQLSTATE <> '38000' THEN RAISE; END IF; END; END LOOP; END $$",
+        );
+        assert!(!lines.iter().any(|l| l.starts_with("E ")), "{lines:?}");
+        assert!(error(&client.query("SELECT deep(0)")).starts_with("54001"));
+    };
+    let wasm = |client: &mut Raw| {
+        for (call, code) in [
+            ("trap()", "38000"),
+            ("divide(0)", "38000"),
+            ("outside()", "38000"),
+            ("deep_wasm()", "54001"),
+        ] {
+            let lines = client.query(&format!("SELECT {call}"));
+            assert!(error(&lines).starts_with(code), "{call}: {lines:?}");
+        }
+    };
+    java(&mut client);
+    for (heading, export) in [
+        ("trap() RETURNS void", "trap"),
+        ("divide(int) RETURNS int", "divide"),
+        ("outside() RETURNS int", "outside"),
+        ("deep_wasm() RETURNS int", "deep_wasm"),
+    ] {
+        run(
+            &mut client,
+            &format!("CREATE FUNCTION {heading} LANGUAGE wasm AS $wasm${BAD}$wasm$, '{export}'"),
+        );
+    }
+    for _ in 0..3 {
+        wasm(&mut client);
+        java(&mut client);
+    }
+    // One inside the other.
+    let inside = client.query("SELECT ask('SELECT divide(0)')");
+    assert!(error(&inside).starts_with("38000"), "{inside:?}");
+    assert!(server.stop());
+    // The other way round: wasmtime first, in a server that finds its functions.
+    let server = Server::start(&dir.path().join("data"), &["workers=2"]);
+    let mut client = Raw::connect(server.port);
+    for _ in 0..3 {
+        wasm(&mut client);
+        java(&mut client);
+    }
+    assert!(server.stop());
+}

@@ -272,6 +272,19 @@ public final class Try {
         return ms;
     }
 
+    /** Often enough for the compiler, which leaves the check for null to the processor. */
+    public static int size(String text) {
+        int size = 0;
+        for (int n = 0; n < 20_000; n++) {
+            size += length("some text");
+        }
+        return size + length(text);
+    }
+
+    private static int length(String text) {
+        return text.length();
+    }
+
     public static void exit() {
         System.exit(3);
     }

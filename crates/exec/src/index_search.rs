@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use access::index::BloomSearch;
 use access::brin::{BrinSearch, SummaryOps};
 use access::gin::{self, Category, EntrySearch, GinKey, GinSearch};
 use access::gist::{TreeOps, TreeSearch};
+use access::index::BloomSearch;
 use access::{AnyIndex, KeyRange, Search};
 use base::settings::{live_int, setting};
 use base::{AccessMethod, Error, RelId, Result, TupleId};

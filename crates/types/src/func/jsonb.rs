@@ -196,10 +196,7 @@ fn paths() -> Vec<NamedBody> {
         ("jsonb_path_exists_tz", S(|a, cx| exists(a, Some(cx)))),
         ("jsonb_path_match", S(|a, _| matches(a, None))),
         ("jsonb_path_match_tz", S(|a, cx| matches(a, Some(cx)))),
-        (
-            "jsonb_path_query",
-            Body::Set(|a, _| Ok(query(a, None)?.into_iter().map(json).collect())),
-        ),
+        ("jsonb_path_query", Body::Set(|a, _| Ok(query(a, None)?.into_iter().map(json).collect()))),
         (
             "jsonb_path_query_tz",
             Body::Set(|a, cx| Ok(query(a, Some(cx))?.into_iter().map(json).collect())),
@@ -210,11 +207,15 @@ fn paths() -> Vec<NamedBody> {
         ("jsonb_path_query_first_tz", S(|a, cx| first(a, Some(cx)))),
         (
             "jsonb_path_exists_opr",
-            S(|a, _| Ok(eval::exists(as_path(&a[1]), a[0].as_jsonb(), (&no_vars(), true), None)?.into())),
+            S(|a, _| {
+                Ok(eval::exists(as_path(&a[1]), a[0].as_jsonb(), (&no_vars(), true), None)?.into())
+            }),
         ),
         (
             "jsonb_path_match_opr",
-            S(|a, _| Ok(eval::matches(as_path(&a[1]), a[0].as_jsonb(), (&no_vars(), true), None)?.into())),
+            S(|a, _| {
+                Ok(eval::matches(as_path(&a[1]), a[0].as_jsonb(), (&no_vars(), true), None)?.into())
+            }),
         ),
     ]
 }

@@ -30,11 +30,8 @@ fn templates() -> impl Iterator<Item = String> {
 }
 
 fn needs_zone(from: &str, to: &str) -> Error {
-    err!(
-        FEATURE_NOT_SUPPORTED,
-        "cannot convert value from {from} to {to} without time zone usage"
-    )
-    .hint("Use *_tz() function for time zone support.")
+    err!(FEATURE_NOT_SUPPORTED, "cannot convert value from {from} to {to} without time zone usage")
+        .hint("Use *_tz() function for time zone support.")
 }
 
 impl Moment {
