@@ -81,9 +81,12 @@ pub fn forget(number: i32) {
     }
 }
 
+/// A lane, and the number of the call that it is at.
+type LaneAtCall = (Arc<Lane>, i64);
+
 /// The lane that a session has while it is in a call.
 #[derive(Clone, Default)]
-struct Active(Arc<Mutex<Option<(Arc<Lane>, i64)>>>);
+struct Active(Arc<Mutex<Option<LaneAtCall>>>);
 
 impl Active {
     fn of(cx: &mut ExecContext<'_>) -> Active {
@@ -91,11 +94,11 @@ impl Active {
         kept.downcast_ref::<Active>().cloned().unwrap_or_default()
     }
 
-    fn set(&self, lane: Option<(Arc<Lane>, i64)>) {
+    fn set(&self, lane: Option<LaneAtCall>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = lane;
     }
 
-    fn get(&self) -> Option<(Arc<Lane>, i64)> {
+    fn get(&self) -> Option<LaneAtCall> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

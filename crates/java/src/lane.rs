@@ -359,15 +359,16 @@ impl Pool {
         match self.jvm.attach(&name, Some(Box::new(Asker(lane.clone())))) {
             Ok(attached) => {
                 loop {
-                    match lane.hear(true) {
-                        Some((ToJava::Call(job), serial)) => {
-                            if !lane.run(job, serial, attached.0) {
-                                break;
-                            }
+                    let goes_on = match lane.hear(true) {
+                        Some((ToJava::Call(job), serial)) => lane.run(job, serial, attached.0),
+                        Some((ToJava::Answer(bytes), _)) => {
+                            lane.give_back(bytes);
+                            true
                         }
-                        Some((ToJava::Answer(bytes), _)) => lane.give_back(bytes),
-                        None if self.retires(lane) => break,
-                        None => {}
+                        None => !self.retires(lane),
+                    };
+                    if !goes_on {
+                        break;
                     }
                 }
                 attached.0.ended(lane.number);
