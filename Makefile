@@ -41,7 +41,7 @@ diff:
 
 # PostgreSQL's own regression scripts on a PostgreSQL 15 (port REF) and on this server (port SUT), both of which must
 # run already and trust user postgres; makes docs/reference/regress.md. The files that concern code inside the server:
-REGRESS_FILES ?= create_table,create_index,create_view,create_misc,create_function_c,create_function_sql,create_procedure,create_type,create_aggregate,create_operator,create_cast,polymorphism,rangefuncs,domain,generated,triggers,updatable_views,rules,rowsecurity,alter_generic,plpgsql,event_trigger,returning
+REGRESS_FILES ?= create_table,create_index,create_view,create_misc,create_function_c,create_function_sql,create_procedure,create_type,create_aggregate,create_operator,create_cast,polymorphism,rangefuncs,domain,generated,triggers,updatable_views,rules,rowsecurity,alter_generic,plpgsql,event_trigger,foreign_data,returning
 REF ?= 5433
 SUT ?= $(PORT)
 regress:
