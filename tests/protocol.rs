@@ -774,3 +774,61 @@ fn what_constants_fail_with_comes_before_the_columns() {
     assert!(level.contains(&"D read uncommitted".to_owned()), "{level:?}");
     raw.query("ROLLBACK");
 }
+
+#[test]
+fn texts_come_and_go_in_the_clients_encoding() {
+    let mut raw = open();
+    let pairs = [("user", "postgres"), ("database", "postgres"), ("client_encoding", "latin1")];
+    let lines = raw.talk(&startup(196_608, &pairs));
+    assert!(lines.contains(&"S client_encoding=LATIN1".to_owned()), "{lines:?}");
+    let ask = |raw: &mut Guest, text: &[u8]| raw.talk(&message(b'Q', &[text, b"\0"].concat()));
+    let lines = ask(
+        &mut raw,
+        b"SELECT encode(convert_to('\xe9', 'UTF8'), 'hex'), chr(233), array[chr(233)], 1 AS \"\xe9\"",
+    );
+    let row = "D c3a9|\u{fffd}|{\u{fffd}}|1";
+    assert_eq!(lines[..2], ["T encode:25,chr:25,array:1009,\u{fffd}:23", row]);
+    // Parameters and results in both forms.
+    for binary in [0, 1] {
+        let statement = "SELECT encode(convert_to($1, 'UTF8'), 'hex'), $1, array[$1]";
+        let mut bind = b"\0\0".to_vec();
+        bind.extend([0, 1, 0, binary, 0, 1, 0, 0, 0, 2]);
+        bind.extend(b"\xe9x");
+        bind.extend([0, 1, 0, binary]);
+        let all = [
+            parse("", statement, &[25]),
+            message(b'B', &bind),
+            execute("", 0),
+            sync(),
+        ];
+        let lines = raw.talk(&all.concat());
+        let row = lines.iter().find(|l| l.starts_with("D ")).cloned().unwrap_or_default();
+        assert!(row.starts_with("D c3a978|\u{fffd}x|"), "{lines:?}");
+        assert_eq!(row.matches('\u{fffd}').count(), 2, "{lines:?}");
+    }
+    let lacking = |lines: &[String]| {
+        let error = "E ERROR 22P05 character with byte sequence 0xe2 0x82 0xac in encoding \"UTF8\" has no equivalent in encoding \"LATIN1\"";
+        lines.iter().any(|l| l == error)
+    };
+    for text in ["SELECT chr(8364)", "COPY (SELECT chr(8364)) TO STDOUT"] {
+        assert!(lacking(&raw.query(text)), "{text}");
+    }
+    assert!(lacking(&raw.query("DO $$ BEGIN RAISE EXCEPTION '%', chr(8364); END $$")));
+    let lines = raw.query("DO $$ BEGIN RAISE NOTICE '% %', chr(233), chr(8364); END $$");
+    assert_eq!(lines[0], "N NOTICE 00000 \u{fffd} ?");
+    let lines = raw.query("LISTEN a; SELECT pg_notify('a', chr(233))");
+    assert!(lines.iter().any(|l| l.ends_with("a \u{fffd}")), "{lines:?}");
+    // COPY in both directions, with a character of two bytes in two messages.
+    raw.query("CREATE TEMP TABLE copied (a text)");
+    raw.query("SET client_encoding = 'SJIS'");
+    raw.talk_until(&query("COPY copied FROM STDIN"), "G ");
+    let pieces = [&b"a\x95"[..], b"\\b\n"].map(|piece| message(b'd', piece)).concat();
+    raw.talk(&[pieces, message(b'c', b"")].concat());
+    let lines = raw.query("SELECT length(a), encode(convert_to(a, 'UTF8'), 'hex') FROM copied");
+    assert!(lines.contains(&"D 3|61e8a1a862".to_owned()), "{lines:?}");
+    raw.send(&query("COPY copied TO STDOUT"));
+    let lines = raw.until(|line| line.starts_with("Z "));
+    assert!(lines.contains(&"d a\u{fffd}\\\\b\\n".to_owned()), "{lines:?}");
+    let lines = raw.query("SET client_encoding = johab");
+    assert!(lines[0].starts_with("E ERROR 0A000 invalid value for parameter"), "{lines:?}");
+}

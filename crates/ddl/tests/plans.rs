@@ -367,7 +367,7 @@ fn copy_loads_rows_and_says_where_it_fails() {
                 quote: b'"',
                 escape: b'"',
                 freeze: false,
-                latin1: false,
+                encoding: None,
                 file: None,
             },
         })

@@ -11,7 +11,7 @@ use catalog::Options;
 use catalog::object::ids;
 use exec::context::ExecContext;
 use exec::copy::file::open_unasked;
-use exec::copy::from::Load;
+use exec::copy::from::{Load, recoder};
 use exec::copy::input::Input;
 use exec::foreign::{About, ForeignRows, Wrapper, option};
 use exec::native::{Native, Symbols};
@@ -170,7 +170,7 @@ impl Wrapper for FileWrapper {
         };
         let place = (run.cx.database.1, table.oid);
         let progress = Reporting::unlisted(Kind::Copy, "COPY FROM", place);
-        let input = Input::new(progress, Some(file), copy.latin1);
+        let input = Input::new(progress, Some(file), recoder(&copy, run.cx));
         let load = Load::new(table.clone(), columns, copy, input);
         let wanted = scan.scan.columns.clone();
         Ok(Box::new(FileRows { load, wanted, table: table.oid, program, ended: false }))

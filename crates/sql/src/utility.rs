@@ -480,8 +480,8 @@ pub struct CopyOptions {
     pub escape: u8,
     /// FREEZE was asked for (accepted; rows are loaded as usual).
     pub freeze: bool,
-    /// ENCODING 'LATIN1'; else the data is UTF-8.
-    pub latin1: bool,
+    /// ENCODING; None: the client's.
+    pub encoding: Option<types::encodings::Encoding>,
     /// A file of the server; else the client.
     pub file: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! COPY with a file of the server, and data in LATIN1.
+//! COPY with a file of the server.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -146,44 +146,5 @@ impl RowSink for FileSink {
             self.flush()?;
         }
         Ok(())
-    }
-}
-
-/// Text in LATIN1 as UTF-8: each byte is the character with its number.
-pub fn from_latin1(bytes: &[u8]) -> Vec<u8> {
-    bytes.iter().map(|b| char::from(*b)).collect::<String>().into_bytes()
-}
-
-/// The other way round.
-///
-/// # Errors
-/// `22P05` for characters that LATIN1 has not.
-pub fn to_latin1(text: &[u8]) -> Result<Vec<u8>> {
-    let text = String::from_utf8_lossy(text);
-    let byte = |c: char| {
-        u8::try_from(u32::from(c)).map_err(|_| {
-            let mut utf8 = [0; 4];
-            let bytes: Vec<String> =
-                c.encode_utf8(&mut utf8).bytes().map(|b| format!("0x{b:02x}")).collect();
-            err!(
-                UNTRANSLATABLE_CHARACTER,
-                "character with byte sequence {} in encoding \"UTF8\" has no equivalent in encoding \"LATIN1\"",
-                bytes.join(" ")
-            )
-        })
-    };
-    text.chars().map(byte).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn latin1_has_the_first_256_characters() {
-        assert_eq!(from_latin1(b"a\xe9\xff"), "a\u{e9}\u{ff}".as_bytes());
-        assert_eq!(to_latin1("a\u{e9}".as_bytes()), Ok(b"a\xe9".to_vec()));
-        let error = to_latin1("\u{20ac}".as_bytes()).unwrap_err();
-        assert!(error.message().contains("0xe2 0x82 0xac"), "{}", error.message());
     }
 }

@@ -10,6 +10,7 @@ use sql::plan::Modify;
 use sql::utility::{CopyFormat, CopyOptions, Utility};
 use sql::{Expr, Prepared};
 use types::Datum;
+use types::encodings::Recoder;
 
 use super::csv::Dialect;
 use super::input::Input;
@@ -44,6 +45,13 @@ pub struct Load {
     first_line: u64,
 }
 
+/// Makes UTF-8 of the data, where that isn't what it is.
+pub fn recoder(options: &CopyOptions, cx: &ExecContext<'_>) -> Option<Recoder> {
+    let encoding = options.encoding.unwrap_or(cx.format.client_encoding);
+    let plain = encoding.is_plain() || options.format == CopyFormat::Binary;
+    (!plain).then(|| Recoder::new(encoding))
+}
+
 /// COPY FROM STDIN.
 pub fn run(
     utility: &Utility,
@@ -69,7 +77,7 @@ pub fn run(
         modify.table.clone(),
         columns.clone(),
         options.clone(),
-        Input::new(progress, file, options.latin1),
+        Input::new(progress, file, recoder(options, cx)),
     );
     load.defaults.clone_from(defaults);
     writer.open_triggers(&modify.checks, None, cx);

@@ -4,6 +4,7 @@ use std::fs::File;
 
 use base::Result;
 use sched::observe::progress::{Count, Reporting};
+use types::encodings::Recoder;
 
 use super::file;
 use crate::context::SessionHooks;
@@ -17,13 +18,14 @@ pub struct Input {
     ended: bool,
     /// The file that they come from; else the client.
     file: Option<File>,
-    latin1: bool,
+    /// Makes UTF-8 of it, if it is none.
+    recoder: Option<Recoder>,
 }
 
 impl Input {
     /// Nothing yet.
-    pub fn new(progress: Reporting, file: Option<File>, latin1: bool) -> Input {
-        Input { progress, bytes: Vec::new(), used: 0, ended: false, file, latin1 }
+    pub fn new(progress: Reporting, file: Option<File>, recoder: Option<Recoder>) -> Input {
+        Input { progress, bytes: Vec::new(), used: 0, ended: false, file, recoder }
     }
 
     /// What is there.
@@ -53,8 +55,8 @@ impl Input {
         match piece {
             Some(mut piece) => {
                 self.progress.add(Count::BytesDone, piece.len() as u64);
-                if self.latin1 {
-                    piece = file::from_latin1(&piece);
+                if let Some(recoder) = &mut self.recoder {
+                    piece = recoder.piece(&piece)?;
                 }
                 if self.bytes.is_empty() {
                     self.bytes = piece;
@@ -64,6 +66,9 @@ impl Input {
                 Ok(true)
             }
             None => {
+                if let Some(recoder) = &mut self.recoder {
+                    recoder.end()?;
+                }
                 self.ended = true;
                 Ok(false)
             }

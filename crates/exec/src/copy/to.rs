@@ -4,6 +4,7 @@ use base::{Oid, Result};
 use sched::observe::progress::{Count, Kind, Reporting};
 use sql::Prepared;
 use sql::utility::{CopyFormat, CopyOptions};
+use types::encodings::{self, Encoding};
 use types::{Batch, Datum};
 
 use super::csv::{self, Dialect};
@@ -17,6 +18,8 @@ struct Writer<'s> {
     sink: &'s mut dyn RowSink,
     format: &'s types::FormatContext,
     options: &'s CopyOptions,
+    /// Of what is sent; plain for the binary format.
+    encoding: Encoding,
     types: Vec<Oid>,
     /// The beginning of the data, which travels with the first row as PostgreSQL sends it: clients
     /// count on that.
@@ -54,10 +57,16 @@ impl Writer<'_> {
         self.rows += 1;
         self.progress.set(Count::RowsDone, self.rows);
         self.progress.add(Count::BytesDone, self.line.len() as u64);
-        if self.options.latin1 {
-            self.line = file::to_latin1(&self.line)?;
+        self.send()
+    }
+
+    /// Hands the line over in the encoding that is wanted.
+    fn send(&mut self) -> Result<()> {
+        if self.encoding.is_plain() {
+            return self.sink.copy_data(&self.line);
         }
-        self.sink.copy_data(&self.line)
+        let text = text::utf8(&self.line)?;
+        self.sink.copy_data(&encodings::from_utf8(self.encoding, text)?)
     }
 
     fn field(&mut self, n: usize, value: &Datum) -> Result<()> {
@@ -140,6 +149,10 @@ fn write(
         sink,
         format: cx.format,
         options,
+        encoding: match options.format {
+            CopyFormat::Binary => Encoding::UTF8,
+            _ => options.encoding.unwrap_or(cx.format.client_encoding),
+        },
         types: query.columns.iter().map(|c| c.ty).collect(),
         head: Vec::new(),
         line: Vec::new(),
@@ -165,7 +178,7 @@ fn write(
 
 /// The column names, as the first line.
 fn header(writer: &mut Writer<'_>, query: &Prepared) -> Result<()> {
-    let mut line = Vec::new();
+    let mut line = std::mem::take(&mut writer.line);
     for (n, column) in query.columns.iter().enumerate() {
         if n > 0 {
             line.push(writer.options.delimiter);
@@ -178,8 +191,6 @@ fn header(writer: &mut Writer<'_>, query: &Prepared) -> Result<()> {
         }
     }
     line.push(b'\n');
-    if writer.options.latin1 {
-        line = file::to_latin1(&line)?;
-    }
-    writer.sink.copy_data(&line)
+    writer.line = line;
+    writer.send()
 }

@@ -180,7 +180,8 @@ fn plain(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Da
             None | Some(Datum::Null) => Datum::Null,
             Some(value) => Datum::Int4(column_size(value, cx.format)?),
         },
-        F::Getdatabaseencoding | F::PgClientEncoding => text("UTF8"),
+        F::Getdatabaseencoding => text("UTF8"),
+        F::PgClientEncoding => text(cx.format.client_encoding.name()),
         _ => return Ok(None),
     }))
 }

@@ -1,8 +1,9 @@
 //! Settings whose values need more than a type and a range: what PostgreSQL's check hooks do.
 
 use base::settings::{self, SettingId, Value, setting};
-use base::{Result, err};
+use base::{Result, err, sqlstate};
 use types::FormatContext;
+use types::encodings::Encoding;
 use types::io::{DateOrder, DateStyle, IntervalStyle, TimeZone};
 
 /// Reads and checks a value.
@@ -18,6 +19,7 @@ pub fn parse(id: SettingId, text: &str) -> Result<Value> {
             Ok(Value::Str(date_style_text(style, order).into()))
         }
         setting::CLIENT_ENCODING => client_encoding(text),
+        setting::DEFAULT_TABLE_ACCESS_METHOD => table_method(text).map(|()| value),
         setting::TIMEZONE => time_zone(text).map(|zone| Value::Str(zone.name().into())),
         setting::APPLICATION_NAME | setting::CLUSTER_NAME => {
             let clean: String =
@@ -41,19 +43,30 @@ fn invalid(id: SettingId, text: &str) -> base::Error {
     err!(INVALID_PARAMETER_VALUE, "invalid value for parameter \"{}\": \"{text}\"", id.def().name)
 }
 
-fn client_encoding(text: &str) -> Result<Value> {
-    let name: String = text.chars().filter(char::is_ascii_alphanumeric).collect();
-    match name.to_ascii_uppercase().as_str() {
-        "UTF8" | "UNICODE" => Ok(Value::Str("UTF8".into())),
-        "SQLASCII" => Ok(Value::Str("SQL_ASCII".into())),
-        known @ ("LATIN1" | "LATIN2" | "LATIN9" | "ISO88591" | "ISO885915" | "WIN1250"
-        | "WIN1251" | "WIN1252" | "EUCJP" | "SJIS" | "EUCKR" | "GBK" | "BIG5"
-        | "KOI8R" | "KOI8U") => Err(base::Error::new(
-            base::sqlstate::FEATURE_NOT_SUPPORTED,
-            format!("conversion between {known} and UTF8 is not supported"),
-        )),
-        _ => Err(invalid(setting::CLIENT_ENCODING, text)),
+fn table_method(text: &str) -> Result<()> {
+    let refused = |detail: String| invalid(setting::DEFAULT_TABLE_ACCESS_METHOD, text).detail(detail);
+    match text {
+        "heap" => Ok(()),
+        "" => Err(refused("default_table_access_method cannot be empty.".to_owned())),
+        name if catalog::system::named::access_method(name).is_some() => {
+            Err(err!(WRONG_OBJECT_TYPE, "access method \"{name}\" is not of type TABLE"))
+        }
+        name => Err(refused(format!("Table access method \"{name}\" does not exist."))),
     }
+}
+
+fn client_encoding(text: &str) -> Result<Value> {
+    let Some(encoding) = Encoding::find(text) else {
+        return Err(invalid(setting::CLIENT_ENCODING, text));
+    };
+    let name = encoding.name();
+    if !encoding.is_known() {
+        let detail = format!("Conversion between {name} and UTF8 is not supported.");
+        let message = invalid(setting::CLIENT_ENCODING, text).message().to_owned();
+        return Err(base::Error::new(sqlstate::FEATURE_NOT_SUPPORTED, message).detail(detail));
+    }
+    // Old drivers of Java look for the name that they sent.
+    Ok(Value::Str(if text == "UNICODE" { text } else { name }.into()))
 }
 
 /// The zone that a value of `TimeZone` means.
@@ -140,6 +153,7 @@ pub fn format_context(settings: &settings::Settings) -> FormatContext {
         time_zone: time_zone(settings.str(setting::TIMEZONE)).unwrap_or_default(),
         extra_float_digits: settings.int(setting::EXTRA_FLOAT_DIGITS) as i32,
         text_search_config: settings.str(setting::DEFAULT_TEXT_SEARCH_CONFIG).into(),
+        client_encoding: Encoding::find(settings.str(setting::CLIENT_ENCODING)).unwrap_or_default(),
         bytea_hex: settings.str(setting::BYTEA_OUTPUT) == "hex",
         now: 0,
     }
@@ -167,7 +181,9 @@ mod tests {
         let get = |t: &str| parse(setting::CLIENT_ENCODING, t);
         assert_eq!(get("utf-8").unwrap(), Value::Str("UTF8".into()));
         assert_eq!(get("unicode").unwrap(), Value::Str("UTF8".into()));
-        assert_eq!(get("latin1").unwrap_err().code().as_str(), "0A000");
+        assert_eq!(get("UNICODE").unwrap(), Value::Str("UNICODE".into()));
+        assert_eq!(get("iso-8859-1").unwrap(), Value::Str("LATIN1".into()));
+        assert_eq!(get("mule_internal").unwrap_err().code().as_str(), "0A000");
         assert_eq!(get("klingon").unwrap_err().code().as_str(), "22023");
     }
 

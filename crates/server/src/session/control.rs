@@ -318,8 +318,9 @@ impl SessionState {
         rows: &[Vec<Datum>],
     ) -> Result<()> {
         if describe {
+            let encoding = self.encoding();
             let out = self.out.get_mut();
-            rows::describe(&mut out.buffer, columns, formats);
+            rows::describe(&mut out.buffer, columns, formats, encoding)?;
             out.complete = out.buffer.len();
         }
         let Some(tx) = &self.transaction.current else { return Ok(()) };

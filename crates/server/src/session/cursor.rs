@@ -92,8 +92,10 @@ impl SessionState {
             .take(name)
             .ok_or_else(|| err!(UNDEFINED_CURSOR, "cursor \"{name}\" does not exist"))?;
         if describe && !moving {
+            let encoding = self.encoding();
             let out = self.out.get_mut();
-            rows::describe(&mut out.buffer, &portal.plan.prepared.columns, formats);
+            let columns = &portal.plan.prepared.columns;
+            rows::describe(&mut out.buffer, columns, formats, encoding)?;
             out.complete = out.buffer.len();
         }
         if let Progress::Failed = portal.progress {

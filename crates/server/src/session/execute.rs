@@ -275,8 +275,9 @@ impl SessionState {
         self.begin_copy(prepared)?;
         let undescribed = self.out.get_mut().buffer.len();
         if run.describe && prepared.returns_rows() && !is_copy(&prepared.statement) {
+            let encoding = self.encoding();
             let out = self.out.get_mut();
-            rows::describe(&mut out.buffer, &prepared.columns, run.formats);
+            rows::describe(&mut out.buffer, &prepared.columns, run.formats, encoding)?;
             out.complete = out.buffer.len();
         }
         let described = self.out.get_mut().buffer.len();

@@ -18,7 +18,7 @@ use super::portal::{Planned, Portal, PreparedStatement, Progress, ResultFormats}
 use super::settings::LogStatement;
 use super::simple::ends_block;
 use super::transaction::Block;
-use super::{SessionState, rows, utf8};
+use super::{SessionState, rows};
 use crate::server;
 use crate::session::statement_run::Run;
 
@@ -73,7 +73,7 @@ impl SessionState {
 
     /// Parse.
     pub(super) fn parse(&mut self, parse: Parse<'_>) -> Result<()> {
-        let (name, text) = (utf8(parse.name)?, utf8(parse.text)?);
+        let (name, text) = (&*self.text(parse.name)?, &*self.text(parse.text)?);
         self.begin_statement(text);
         self.check_allowed(text)?;
         self.begin_extended();
@@ -98,7 +98,7 @@ impl SessionState {
 
     /// Bind.
     pub(super) fn bind(&mut self, bind: &Bind<'_>) -> Result<()> {
-        let (portal, name) = (utf8(bind.portal)?, utf8(bind.statement)?);
+        let (portal, name) = (&*self.text(bind.portal)?, &*self.text(bind.statement)?);
         let mut statement = self.statements.get(name)?.clone();
         self.check_allowed(&statement.text)?;
         self.begin_extended();
@@ -167,14 +167,16 @@ impl SessionState {
         for (index, (value, ty)) in bind.values().zip(types).enumerate() {
             params.push(match value? {
                 None => Datum::Null,
-                Some(bytes) if bind.formats.binary(index) => io::receive(*ty, -1, bytes, format)
+                Some(bytes) if bind.formats.binary(index) => self
+                    .binary_parameter(*ty, bytes)
+                    .and_then(|bytes| io::receive(*ty, -1, &bytes, format))
                     .map_err(|e| e.context(format!("unnamed portal parameter ${}", index + 1)))?,
                 Some(bytes) => {
                     if let Some(value) = io::input_digits(*ty, bytes) {
                         params.push(value);
                         continue;
                     }
-                    let text = utf8(bytes)?;
+                    let text = &*self.text(bytes)?;
                     let path = self.settings.path();
                     match catalog.filter(|_| io::is_reg(*ty)) {
                         Some(c) => Datum::Oid(super::names::lookup(*ty, text, c, path)?),
@@ -188,7 +190,7 @@ impl SessionState {
 
     /// Describe.
     pub(super) fn describe(&mut self, target: StatementOrPortal, name: &[u8]) -> Result<()> {
-        let name = utf8(name)?;
+        let name = &*self.text(name)?;
         match target {
             StatementOrPortal::Statement => self.describe_statement(name),
             StatementOrPortal::Portal => {
@@ -202,10 +204,11 @@ impl SessionState {
 
     fn describe_portal(&mut self, portal: &Portal) -> Result<()> {
         let columns = self.columns_of(&portal.plan.prepared)?;
+        let encoding = self.encoding();
         let buffer = &mut self.out.get_mut().buffer;
         match columns {
             None => response::no_data(buffer),
-            Some(columns) => rows::describe(buffer, &columns, &portal.formats),
+            Some(columns) => rows::describe(buffer, &columns, &portal.formats, encoding)?,
         }
         Ok(())
     }
@@ -219,12 +222,14 @@ impl SessionState {
         }
         let prepared = &statement.plan.prepared;
         let columns = self.columns_of(prepared)?;
+        let encoding = self.encoding();
         let out = self.out.get_mut();
         wire::rows::parameters(&mut out.buffer, &prepared.params);
         match columns {
             None => response::no_data(&mut out.buffer),
             Some(columns) => {
-                rows::describe(&mut out.buffer, &columns, &ResultFormats::default());
+                let formats = ResultFormats::default();
+                rows::describe(&mut out.buffer, &columns, &formats, encoding)?;
             }
         }
         Ok(())
@@ -232,7 +237,7 @@ impl SessionState {
 
     /// Execute. The portal is out of its place while it runs, so that an error leaves none behind.
     pub(super) fn execute(&mut self, name: &[u8], limit: u64, rest: &[u8]) -> Result<()> {
-        let name = utf8(name)?;
+        let name = &*self.text(name)?;
         let Some(mut portal) = self.portals.take(name) else {
             // Those of a block that failed have gone with it.
             self.check_not_failed()?;
@@ -387,7 +392,7 @@ impl SessionState {
 
     /// Close.
     pub(super) fn close(&mut self, target: StatementOrPortal, name: &[u8]) -> Result<()> {
-        let name = utf8(name)?;
+        let name = &*self.text(name)?;
         match target {
             StatementOrPortal::Statement => drop(self.statements.remove(name)),
             StatementOrPortal::Portal => self.close_portal(name),

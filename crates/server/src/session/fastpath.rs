@@ -68,6 +68,8 @@ impl SessionState {
             _ if call.arguments.results.binary(0) => io::send(column, &value, &mut bytes)?,
             _ => io::output(column, &value, &self.settings.format, &mut bytes)?,
         }
+        let in_binary = call.arguments.results.binary(0);
+        let bytes = self.recoded(column, bytes, in_binary)?;
         self.end_implicit()?;
         let out = &mut self.out.get_mut().buffer;
         response::function_result(out, (!value.is_null()).then_some(&bytes));

@@ -26,6 +26,7 @@ use super::autonomous::Outer;
 use super::blocking;
 use super::copy::CopyReader;
 use super::portal::{Portals, Statements};
+use super::recode;
 use super::settings::{self, Change, SessionSettings};
 use super::transaction::isolation_name;
 use crate::connection::Output;
@@ -316,7 +317,9 @@ impl Hooks<'_> {
         }
         if settings::notice_wanted(self.settings.get(), severity) {
             let mut out = self.out.borrow_mut();
+            let start = out.buffer.len();
             response::notice(&mut out.buffer, severity, notice);
+            recode::lossy(&mut out.buffer, start, self.settings.format.client_encoding);
             out.complete = out.buffer.len();
         }
     }

@@ -36,6 +36,7 @@ mod names;
 mod physical;
 pub mod portal;
 mod prepare;
+pub mod recode;
 mod replication;
 mod rows;
 pub mod settings;
@@ -596,8 +597,9 @@ impl SessionState {
             log::error(pid, &error, statement);
         }
         self.send_notices();
+        let encoding = self.encoding();
         let out = self.out.get_mut();
-        response::error(&mut out.buffer, &error);
+        recode::error(&mut out.buffer, &error, encoding);
         out.pace()
     }
 
@@ -633,9 +635,12 @@ impl SessionState {
             return false;
         }
         let come = notify.receive(&self.server.channels);
+        let encoding = self.encoding();
         let out = self.out.get_mut();
         for n in &come {
+            let start = out.buffer.len();
             response::notification(&mut out.buffer, n.pid, &n.channel, &n.payload);
+            recode::lossy(&mut out.buffer, start, encoding);
             out.complete = out.buffer.len();
             out.need_durable(n.durable);
         }
@@ -725,6 +730,7 @@ impl SessionState {
     fn end(&mut self, end: End) {
         self.release();
         self.count_end(&end);
+        let encoding = self.encoding();
         let out = self.out.get_mut();
         out.drop_incomplete();
         if let End::Error(error) | End::Refused(error) = &end {
@@ -733,7 +739,7 @@ impl SessionState {
             }
             if error.code() != base::sqlstate::CONNECTION_FAILURE {
                 out.open();
-                response::error(&mut out.buffer, error);
+                recode::error(&mut out.buffer, error, encoding);
             }
         }
         out.send_last();
@@ -844,8 +850,11 @@ impl SessionState {
     /// A NOTICE, WARNING or the like.
     fn notice(&mut self, severity: &'static str, notice: &Error) {
         if settings::notice_wanted(self.settings.get(), severity) {
+            let encoding = self.encoding();
             let out = self.out.get_mut();
+            let start = out.buffer.len();
             response::notice(&mut out.buffer, severity, notice);
+            recode::lossy(&mut out.buffer, start, encoding);
             out.complete = out.buffer.len();
         }
     }

@@ -10,15 +10,25 @@ use exec::RowSink;
 use sql::plan::OutputColumn;
 use txn::Transaction;
 use types::batch::Vector;
+use types::encodings::Encoding;
 use types::{Batch, Column, Datum, FormatContext, TypeIo, io, oids, user};
 use wire::rows;
 
-use super::names;
+use super::{names, recode};
 use super::portal::ResultFormats;
 use crate::connection::Output;
 
 /// RowDescription of a statement's or portal's columns.
-pub fn describe(out: &mut Vec<u8>, columns: &[OutputColumn], formats: &ResultFormats) {
+///
+/// # Errors
+/// `22P05` for names that the client's encoding lacks.
+pub fn describe(
+    out: &mut Vec<u8>,
+    columns: &[OutputColumn],
+    formats: &ResultFormats,
+    encoding: Encoding,
+) -> Result<()> {
+    let start = out.len();
     rows::description(
         out,
         columns.iter().enumerate().map(|(i, c)| {
@@ -35,6 +45,7 @@ pub fn describe(out: &mut Vec<u8>, columns: &[OutputColumn], formats: &ResultFor
             }
         }),
     );
+    recode::checked(out, start, encoding)
 }
 
 /// Takes rows and COPY data for one statement.
@@ -91,6 +102,17 @@ impl Rows<'_> {
         Ok(())
     }
 
+    /// Makes the last value of a row, which begins at `start`, one in the client's encoding.
+    #[inline]
+    fn recode(&self, out: &mut Vec<u8>, start: usize, index: usize) -> Result<()> {
+        let encoding = self.context.client_encoding;
+        if encoding.is_plain() {
+            return Ok(());
+        }
+        let ty = self.columns.get(index).map_or(Oid::INVALID, |c| c.ty);
+        recode::value(out, start, ty, self.formats.binary(index), encoding)
+    }
+
     /// The name behind an oid; the number when there is none.
     fn reg_name(&self, ty: Oid, oid: u32) -> String {
         match &self.names {
@@ -138,7 +160,9 @@ impl RowSink for Rows<'_> {
             let start = rows::begin_row(&mut out.buffer, shown);
             faults::reach(Fault::SendRow)?;
             for (index, column) in batch.columns.iter().take(shown).enumerate() {
+                let at = out.buffer.len();
                 self.value(&mut out.buffer, index, column, row)?;
+                self.recode(&mut out.buffer, at, index)?;
             }
             rows::end_row(&mut out.buffer, start);
             self.finish(&mut out)?;
@@ -154,7 +178,9 @@ impl RowSink for Rows<'_> {
         let start = rows::begin_row(&mut out.buffer, self.columns.len());
         faults::reach(Fault::SendRow)?;
         for (index, value) in row.iter().take(self.columns.len()).enumerate() {
+            let at = out.buffer.len();
             self.datum(&mut out.buffer, index, value)?;
+            self.recode(&mut out.buffer, at, index)?;
         }
         rows::end_row(&mut out.buffer, start);
         self.finish(&mut out)

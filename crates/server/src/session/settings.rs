@@ -505,12 +505,14 @@ impl SessionSettings {
         if self.reported.as_ref().is_some_and(|r| Arc::ptr_eq(r, &self.current)) {
             return;
         }
+        let start = out.len();
         for id in REPORTED {
             let value = self.current.settings.get(*id);
             if self.reported.as_ref().is_none_or(|r| r.settings.get(*id) != value) {
                 wire::auth::parameter_status(out, id.def().name, &settings::show(*id, value));
             }
         }
+        super::recode::lossy(out, start, self.format.client_encoding);
         self.reported = Some(self.current.clone());
     }
 

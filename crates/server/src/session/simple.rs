@@ -8,14 +8,14 @@ use sql::Statement;
 
 use super::portal::ResultFormats;
 use super::transaction::Block;
-use super::{SessionState, utf8};
+use super::SessionState;
 use crate::session::statement_run::Run;
 
 impl SessionState {
     /// Query. Fatal errors only are returned.
     pub(super) fn simple_query(&mut self, text: &[u8], rest: &[u8]) -> Result<()> {
         self.prologue();
-        let result = self.guarded(|s| s.run_string(utf8(text)?, rest));
+        let result = self.guarded(|s| s.run_string(&s.text(text)?, rest));
         self.log_turn(text);
         if let Err(error) = result {
             self.failed(error, std::str::from_utf8(text).ok())?;

@@ -5,6 +5,7 @@ use catalog::acl::privilege;
 use catalog::{Table, TableKind};
 use pg_query::{NodeEnum, protobuf as pb};
 use txn::LockMode;
+use types::encodings::{self, Encoding};
 
 use crate::plan::{Modify, ModifyAction, Node, OutputColumn, Plan};
 use crate::utility::{CopyFormat, CopyOptions};
@@ -298,7 +299,7 @@ impl Binder<'_> {
             quote: b'"',
             escape: b'"',
             freeze: false,
-            latin1: false,
+            encoding: None,
             file: None,
         };
         let mut escape = None;
@@ -335,7 +336,9 @@ impl Binder<'_> {
                 "header" => options.header = flag()?,
                 "quote" => options.quote = one_byte(&text, "COPY quote")?,
                 "escape" => escape = Some(one_byte(&text, "COPY escape")?),
-                "encoding" => options.latin1 = self.copy_encoding(&text, format, def)?,
+                "encoding" => {
+                    options.encoding = Some(self.copy_encoding(&text, stmt.is_from, def)?);
+                }
                 "force_quote" | "force_not_null" | "force_null" => {}
                 other => {
                     return Err(err!(SYNTAX_ERROR, "option \"{other}\" not recognized")
@@ -348,22 +351,19 @@ impl Binder<'_> {
         Ok(options)
     }
 
-    /// Whether the data is LATIN1, not UTF-8; `0A000` for encodings that PostgreSQL has besides.
-    fn copy_encoding(&self, name: &str, format: CopyFormat, def: &pb::DefElem) -> Result<bool> {
-        let plain: String =
-            name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
-        match plain.as_str() {
-            "utf8" | "unicode" | "sqlascii" => Ok(false),
-            "latin1" | "iso88591" if format != CopyFormat::Binary => Ok(true),
-            other if ENCODINGS.iter().any(|known| other.starts_with(known)) => {
-                Err(self.unsupported(&format!("COPY in encoding {name}"), def.location))
-            }
-            _ => Err(err!(
+    /// The encoding with this name.
+    fn copy_encoding(&self, name: &str, from: bool, def: &pb::DefElem) -> Result<Encoding> {
+        let encoding = Encoding::find(name).ok_or_else(|| {
+            err!(
                 INVALID_PARAMETER_VALUE,
                 "argument to option \"encoding\" must be a valid encoding name"
             )
-            .at(self.at(def.location))),
-        }
+            .at(self.at(def.location))
+        })?;
+        let (source, destination) =
+            if from { (encoding, Encoding::UTF8) } else { (Encoding::UTF8, encoding) };
+        encodings::require(source, destination)?;
+        Ok(encoding)
     }
 }
 
@@ -378,10 +378,6 @@ fn defs(nodes: &[pb::Node]) -> impl Iterator<Item = &pb::DefElem> {
 fn or_match(def: &pb::DefElem) -> &'static str {
     if def.defname == "header" { " or \"match\"" } else { "" }
 }
-
-/// How the other encodings' names begin.
-const ENCODINGS: [&str; 11] =
-    ["latin", "win", "iso8859", "koi8", "euc", "sjis", "big5", "gbk", "gb18030", "uhc", "johab"];
 
 /// What options can't be had together, or in this format. `seen`: the options that were given.
 fn check_together(options: &CopyOptions, seen: &[&str], from: bool) -> Result<()> {

@@ -2,70 +2,11 @@
 
 use base::{Error, Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
+use types::encodings::{self, Encoding};
 
 use super::Binder;
 use super::define::def_value;
 use crate::database::{DatabaseOptions, DatabaseStatement, NewDatabase};
-
-/// PostgreSQL's encodings, in the order of their codes. Texts here are UTF8.
-const ENCODINGS: [&str; 42] = [
-    "SQL_ASCII",
-    "EUC_JP",
-    "EUC_CN",
-    "EUC_KR",
-    "EUC_TW",
-    "EUC_JIS_2004",
-    "UTF8",
-    "MULE_INTERNAL",
-    "LATIN1",
-    "LATIN2",
-    "LATIN3",
-    "LATIN4",
-    "LATIN5",
-    "LATIN6",
-    "LATIN7",
-    "LATIN8",
-    "LATIN9",
-    "LATIN10",
-    "WIN1256",
-    "WIN1258",
-    "WIN866",
-    "WIN874",
-    "KOI8R",
-    "WIN1251",
-    "WIN1252",
-    "ISO_8859_5",
-    "ISO_8859_6",
-    "ISO_8859_7",
-    "ISO_8859_8",
-    "WIN1250",
-    "WIN1253",
-    "WIN1254",
-    "WIN1255",
-    "WIN1257",
-    "KOI8U",
-    "SJIS",
-    "BIG5",
-    "GBK",
-    "UHC",
-    "GB18030",
-    "JOHAB",
-    "SHIFT_JIS_2004",
-];
-const UTF8: &str = "UTF8";
-
-/// A name's letters and digits, without case: what names of encodings are compared by.
-fn plain(name: &str) -> String {
-    let kept = name.chars().filter(char::is_ascii_alphanumeric);
-    kept.map(|c| c.to_ascii_lowercase()).collect()
-}
-
-fn encoding_named(name: &str) -> Option<&'static str> {
-    match plain(name).as_str() {
-        "unicode" => Some(UTF8),
-        wanted => ENCODINGS.into_iter().find(|known| plain(known) == wanted),
-    }
-}
 
 impl Binder<'_> {
     /// Statements about databases; None for others.
@@ -188,18 +129,19 @@ impl Binder<'_> {
 
     fn check_encoding(&self, def: &pb::DefElem) -> Result<()> {
         let Some(value) = def_value(def) else { return Ok(()) };
-        let found = match value.parse::<usize>() {
-            Ok(code) => ENCODINGS
-                .get(code)
-                .copied()
+        let found = match value.parse::<i32>() {
+            Ok(code) => encodings::of_number(code)
+                .map(|(name, _)| name)
                 .ok_or_else(|| err!(UNDEFINED_OBJECT, "{code} is not a valid encoding code")),
-            Err(_) => encoding_named(&value)
+            Err(_) => Encoding::find(&value)
+                .map(Encoding::name)
                 .ok_or_else(|| err!(UNDEFINED_OBJECT, "{value} is not a valid encoding name")),
         };
-        match found.map_err(|error| error.at(self.at(def.location)))? {
-            UTF8 => Ok(()),
-            other => Err(Error::unsupported(format!("a database with encoding {other}"))),
+        let name = found.map_err(|error| error.at(self.at(def.location)))?;
+        if name == Encoding::UTF8.name() {
+            return Ok(());
         }
+        Err(Error::unsupported(format!("a database with encoding {name}")))
     }
 
     fn alter_database(&self, s: &pb::AlterDatabaseStmt) -> Result<DatabaseStatement> {
@@ -218,18 +160,5 @@ impl Binder<'_> {
             }
         }
         Ok(DatabaseStatement::Alter { name, options })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn encodings_go_by_any_spelling() {
-        assert_eq!(encoding_named("utf-8"), Some("UTF8"));
-        assert_eq!(encoding_named("Unicode"), Some("UTF8"));
-        assert_eq!(encoding_named("latin1"), Some("LATIN1"));
-        assert_eq!(encoding_named("nosuch"), None);
     }
 }

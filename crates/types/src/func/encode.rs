@@ -6,7 +6,7 @@ use base::{Result, err};
 use super::{NamedBody, S};
 use crate::bulk::{self, Pace};
 use crate::datum::{Datum, Numeric};
-use crate::encodings;
+use crate::encodings::{self, Encoding};
 use crate::io;
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -135,17 +135,33 @@ fn decode(text: &str, format: &str) -> Result<Datum> {
     Ok(Datum::bytea(&bytes))
 }
 
-/// Names under which PostgreSQL knows the encodings that convert without a table.
-fn is_utf8(name: &str) -> bool {
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    matches!(plain.to_ascii_lowercase().as_str(), "utf8" | "unicode" | "sqlascii")
+/// `convert` and its kin; `way`: "source" or "destination".
+fn named(name: &str, way: &str) -> Result<Encoding> {
+    Encoding::find(name).ok_or_else(|| {
+        err!(INVALID_PARAMETER_VALUE, "invalid {way} encoding name \"{name}\"")
+    })
 }
 
-fn convert_from(bytes: &[u8], encoding: &str) -> Result<Datum> {
-    if !is_utf8(encoding) {
-        return Err(base::Error::unsupported(format!("encoding {encoding}")));
-    }
-    io::receive(crate::oids::TEXT, -1, bytes, &io::FormatContext::default())
+fn convert(bytes: &[u8], from: &str, to: &str) -> Result<Datum> {
+    let (from, to) = (named(from, "source")?, named(to, "destination")?);
+    Ok(Datum::bytea(&encodings::between(from, to, bytes)?))
+}
+
+fn convert_from(bytes: &[u8], from: &str) -> Result<Datum> {
+    let bytes = encodings::between(named(from, "source")?, Encoding::UTF8, bytes)?;
+    bulk::text(bytes.into_owned()).map(Datum::Text)
+}
+
+fn convert_to(text: &str, to: &str) -> Result<Datum> {
+    let to = named(to, "destination")?;
+    Ok(Datum::bytea(&encodings::between(Encoding::UTF8, to, text.as_bytes())?))
+}
+
+/// `length(bytea, name)`: in characters.
+fn characters(bytes: &[u8], name: &str) -> Result<Datum> {
+    let encoding = Encoding::find(name)
+        .ok_or_else(|| err!(INVALID_PARAMETER_VALUE, "invalid encoding name \"{name}\""))?;
+    Ok((encodings::count(encoding, bytes)? as i32).into())
 }
 
 fn bad_index(n: i64, len: i64) -> base::Error {
@@ -246,15 +262,9 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         ("md5_text", S(|a, _| md5(a[0].as_str().as_bytes()))),
         ("md5_bytea", S(|a, _| md5(a[0].as_bytea()))),
         ("pg_convert_from", S(|a, _| convert_from(a[0].as_bytea(), a[1].as_str()))),
-        (
-            "pg_convert_to",
-            S(|a, _| {
-                if !is_utf8(a[1].as_str()) {
-                    return Err(base::Error::unsupported(format!("encoding {}", a[1].as_str())));
-                }
-                Ok(Datum::bytea(a[0].as_str().as_bytes()))
-            }),
-        ),
+        ("pg_convert_to", S(|a, _| convert_to(a[0].as_str(), a[1].as_str()))),
+        ("pg_convert", S(|a, _| convert(a[0].as_bytea(), a[1].as_str(), a[2].as_str()))),
+        ("length_in_encoding", S(|a, _| characters(a[0].as_bytea(), a[1].as_str()))),
         (
             "byteaGetByte",
             S(|a, _| {

@@ -8,6 +8,7 @@ use unicode_normalization::UnicodeNormalization;
 use super::{NamedBody, S};
 use crate::bulk::{self, Pace};
 use crate::datum::Datum;
+use crate::encodings::{Encoding, ascii};
 use crate::oids;
 
 /// The digest of what may be many bytes.
@@ -143,6 +144,10 @@ fn parse_ident(text: &str, strict: bool) -> Result<Datum> {
     Ok(Datum::array(oids::TEXT, names))
 }
 
+fn to_ascii(text: &str, encoding: Encoding) -> Result<Datum> {
+    ascii::to_ascii(encoding, text.as_bytes()).map(Into::into)
+}
+
 /// The bodies of this family.
 /// A validator's arguments: options by name, and the catalog of what has them.
 pub fn validated(args: &[Datum]) -> (Vec<(String, String)>, u32) {
@@ -188,14 +193,8 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         ),
         ("unistr", S(|a, _| unistr(a[0].as_str()).map(Into::into))),
         ("parse_ident", S(|a, _| parse_ident(a[0].as_str(), a[1].as_bool()))),
-        (
-            "to_ascii_default",
-            S(|_, _| {
-                Err(err!(
-                    FEATURE_NOT_SUPPORTED,
-                    "encoding conversion from UTF8 to ASCII not supported"
-                ))
-            }),
-        ),
+        ("to_ascii_default", S(|a, _| to_ascii(a[0].as_str(), Encoding::UTF8))),
+        ("to_ascii_enc", S(|a, _| to_ascii(a[0].as_str(), ascii::of_code(a[1].as_int4())?))),
+        ("to_ascii_encname", S(|a, _| to_ascii(a[0].as_str(), ascii::named(a[1].as_str())?))),
     ]
 }

@@ -58,6 +58,8 @@ pub struct FormatContext {
     pub bytea_hex: bool,
     /// `default_text_search_config`.
     pub text_search_config: std::sync::Arc<str>,
+    /// `client_encoding`, in which texts come and go; COPY's too, unless it has another.
+    pub client_encoding: crate::encodings::Encoding,
     /// Start of the transaction, for `'now'` and `'today'`: microseconds since 2000-01-01 UTC.
     pub now: i64,
 }
@@ -73,6 +75,7 @@ impl Default for FormatContext {
             extra_float_digits: 1,
             bytea_hex: true,
             text_search_config: "pg_catalog.english".into(),
+            client_encoding: crate::encodings::Encoding::UTF8,
             now: 0,
         }
     }
