@@ -9,8 +9,9 @@ use catalog::system::{facts, named};
 use catalog::{
     AclKind, BaseKind, Function, FunctionArg, Object, RangeKind, UserType, UserTypeKind,
 };
-use sql::type_statement::{BaseDef, RangeDef};
+use sql::type_statement::{BaseChange, BaseDef, RangeDef};
 use sql::utility::{Name, Persistence};
+use types::TypeIo;
 use types::oids::*;
 
 use super::defined::{class, operator};
@@ -52,8 +53,9 @@ pub fn create_base(cx: &mut ExecContext<'_>, def: &BaseDef) -> Result<()> {
             "Create the type as a shell type, then create its I/O functions, then do a full CREATE TYPE.",
         ));
     };
-    for word in &def.unknown {
-        cx.hooks.notice("WARNING", err!(SYNTAX_ERROR, "type attribute \"{word}\" not recognized"));
+    for (word, at) in &def.unknown {
+        let unknown = err!(SYNTAX_ERROR, "type attribute \"{word}\" not recognized");
+        cx.hooks.notice("WARNING", unknown.at(*at));
     }
     let ty = Oid(known.oid);
     let [input, output, ..] = &def.functions;
@@ -82,22 +84,8 @@ pub fn create_base(cx: &mut ExecContext<'_>, def: &BaseDef) -> Result<()> {
     };
     let mut functions = [from.oid, to.oid, 0, 0, 0, 0, 0, 0];
     for (at, name) in def.functions.iter().enumerate().skip(2) {
-        let args: &[Oid] = match at {
-            2 => &[INTERNAL],
-            3 => &[ty],
-            4 => &[Oid(1263)],
-            5 => &[INT4],
-            _ => &[INTERNAL],
-        };
         if let Some(name) = name {
-            let found = operator::function(name, args, cx);
-            functions[at] = match found {
-                Err(error) if at == 2 => {
-                    operator::function(name, &[INTERNAL, OID, INT4], cx).map_err(|_| error)?
-                }
-                found => found?,
-            }
-            .oid;
+            functions[at] = support_function(at, name, ty, cx)?;
         }
     }
     let like = def.like.and_then(types::TypeIo::get);
@@ -118,6 +106,89 @@ pub fn create_base(cx: &mut ExecContext<'_>, def: &BaseDef) -> Result<()> {
     };
     let made = UserType { kind: UserTypeKind::Base(Box::new(kind)), ..known };
     cx.catalog_tx.put(cx.tx, Object::Type(Box::new(made)))
+}
+
+/// A function of a base type besides input and output, by its place in [`BaseDef::functions`].
+fn support_function(at: usize, name: &Name, ty: Oid, cx: &mut ExecContext<'_>) -> Result<u32> {
+    let (what, args, result): (&str, &[Oid], Oid) = match at {
+        2 => ("type receive", &[INTERNAL], ty),
+        3 => ("type send", &[ty], BYTEA),
+        4 => ("typmod_in", &[Oid(1263)], INT4),
+        5 => ("typmod_out", &[INT4], CSTRING),
+        6 => ("type analyze", &[INTERNAL], BOOL),
+        _ => ("type subscripting", &[INTERNAL], INTERNAL),
+    };
+    let found = match operator::function(name, args, cx) {
+        Err(error) if at == 2 => {
+            operator::function(name, &[INTERNAL, OID, INT4], cx).map_err(|_| error)?
+        }
+        found => found?,
+    };
+    if found.result != result {
+        let result = types::io::format_type(result, -1);
+        let shown = &name.name;
+        return Err(bad(format_args!("{what} function {shown} must return type {result}")));
+    }
+    Ok(found.oid)
+}
+
+/// ALTER TYPE … SET.
+pub fn set(cx: &mut ExecContext<'_>, change: &BaseChange) -> Result<()> {
+    let name = &change.name;
+    let view = cx.catalog_tx.view();
+    let Some(id) = view.type_oid(cx.search_path, name.schema.as_deref(), &name.name) else {
+        return Err(user_types::missing(&view, name));
+    };
+    let found = view.user_type(id).cloned();
+    if found.as_ref().is_some_and(|ty| matches!(ty.kind, UserTypeKind::Shell)) {
+        base::bail!(UNDEFINED_OBJECT, "type \"{}\" is only a shell", name.name);
+    }
+    let known = TypeIo::get(Oid(id));
+    let base = match found.as_ref().map(|ty| &ty.kind) {
+        Some(UserTypeKind::Base(base)) if found.as_ref().is_some_and(|ty| ty.oid == id) => {
+            Some(base.clone())
+        }
+        _ => None,
+    };
+    let before = base.as_ref().map_or('p', |base| base.storage);
+    let mut privileged = !change.functions.is_empty();
+    if let Some(storage) = change.storage {
+        if storage != 'p' && known.as_ref().is_some_and(|io| io.len != -1) {
+            return Err(bad("fixed-size types must have storage PLAIN"));
+        }
+        if storage == 'p' && before != 'p' {
+            return Err(bad("cannot change type's storage to PLAIN"));
+        }
+        privileged |= storage != 'p' && before == 'p';
+    }
+    let mut functions = Vec::with_capacity(change.functions.len());
+    for (at, name) in &change.functions {
+        functions.push(match name {
+            Some(name) => (*at, support_function(*at, name, Oid(id), cx)?),
+            None => (*at, 0),
+        });
+    }
+    if privileged {
+        if !rights::is_superuser(cx) {
+            base::bail!(INSUFFICIENT_PRIVILEGE, "must be superuser to alter a type");
+        }
+    } else {
+        rights::require_owner(cx, AclKind::Type, id, "type", &name.name)?;
+    }
+    let shown = types::io::format_type(Oid(id), -1);
+    let (Some(ty), Some(mut base)) = (found, base) else {
+        if known.as_ref().is_some_and(|io| view.user_type(id).is_none() && io.element == Oid::INVALID)
+        {
+            return Err(Error::unsupported("a change of a built-in type"));
+        }
+        return Err(err!(WRONG_OBJECT_TYPE, "{shown} is not a base type"));
+    };
+    base.storage = change.storage.unwrap_or(base.storage);
+    for (at, function) in functions {
+        base.functions[at] = function;
+    }
+    name::reserve(cx, id, "")?;
+    user_types::put(cx, UserType { kind: UserTypeKind::Base(base), ..UserType::clone(&ty) })
 }
 
 /// The maker of a type's values when its input function is an extension's: library and symbol.
@@ -314,7 +385,7 @@ fn constructors(
             language: "internal".to_owned(),
             body: body.to_owned(),
             volatility: 'i',
-            strict: body == "multirange_constructor1",
+            strict: body.starts_with("multirange"),
             procedure: false,
             security_definer: false,
             leakproof: false,

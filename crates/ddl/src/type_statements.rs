@@ -22,6 +22,7 @@ pub fn run(statement: &TypeStatement, cx: &mut ExecContext<'_>) -> Result<()> {
         TypeStatement::RenameValue { name, from, to } => rename_value(cx, name, from, to),
         TypeStatement::CreateShell(name) => base_type::create_shell(cx, name),
         TypeStatement::CreateBase(def) => base_type::create_base(cx, def),
+        TypeStatement::SetBase(change) => base_type::set(cx, change),
         TypeStatement::CreateRange(def) => base_type::create_range(cx, def),
         TypeStatement::CreateDomain(def) => domain::create(cx, def),
         TypeStatement::AlterDomain { name, step } => domain::alter(cx, name, step),

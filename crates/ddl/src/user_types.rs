@@ -31,7 +31,7 @@ pub fn full(name: &Name) -> String {
     }
 }
 
-fn missing(view: &Snapshot, name: &Name) -> Error {
+pub(crate) fn missing(view: &Snapshot, name: &Name) -> Error {
     if let Some(schema) = name.schema.as_deref().filter(|s| view.schema_named(s).is_none()) {
         return err!(UNDEFINED_SCHEMA, "schema \"{schema}\" does not exist");
     }

@@ -38,6 +38,8 @@ pub enum TypeStatement {
     CreateShell(Name),
     /// CREATE TYPE with functions.
     CreateBase(Box<BaseDef>),
+    /// ALTER TYPE … SET.
+    SetBase(BaseChange),
     /// CREATE TYPE … AS RANGE.
     CreateRange(Box<RangeDef>),
     /// CREATE DOMAIN.
@@ -225,8 +227,19 @@ pub struct BaseDef {
     pub delimiter: Option<char>,
     /// COLLATABLE.
     pub collatable: bool,
-    /// Attributes that there are not.
-    pub unknown: Vec<String>,
+    /// Attributes that there are not, and where they are written.
+    pub unknown: Vec<(String, u32)>,
+}
+
+/// ALTER TYPE … SET.
+#[derive(Clone, Debug)]
+pub struct BaseChange {
+    /// The type.
+    pub name: Name,
+    /// STORAGE, as `pg_type.typstorage`.
+    pub storage: Option<char>,
+    /// By places in [`BaseDef::functions`]; None: NONE.
+    pub functions: Vec<(usize, Option<Name>)>,
 }
 
 /// CREATE TYPE … AS RANGE.

@@ -196,7 +196,30 @@ fn builtin_function(f: Fact) -> Row {
             if modes.is_empty() { Datum::Null } else { array(oids::CHAR, 1, modes) },
         )
         .set("proargnames", names(field::NAMES, oids::TEXT, &|t| Datum::Text(t.into())))
-        .set("prosrc", f.text(field::SOURCE))
+        .set(
+            "prosrc",
+            match f.text(field::SOURCE) {
+                "" => "see system_functions.sql",
+                source => source,
+            },
+        )
+        .set(
+            "probin",
+            super::libraries::of_function(f.text(field::NAME))
+                .filter(|_| f.text(field::LANGUAGE) == "13")
+                .map_or(Datum::Null, |library| Datum::text(&format!("$libdir/{library}"))),
+        )
+}
+
+/// The defaults of a function's arguments, from how it writes them.
+fn defaults_of(arguments: &str) -> String {
+    let defaults = arguments.split(" DEFAULT ").skip(1);
+    // An argument ends where the next one begins: with a name, or with the list.
+    let one = |text: &'_ str| match text.rsplit_once(", ") {
+        Some((value, _)) => value.to_owned(),
+        None => text.to_owned(),
+    };
+    defaults.map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// A function that PostgreSQL does not have.
@@ -222,7 +245,15 @@ fn own_function(f: &func::FunctionRow) -> Row {
         .set("pronargs", f.args.len() as i16)
         .set("prorettype", oid(f.result.0))
         .set("proargtypes", oid_list(f.args))
-        .set("prosrc", f.name)
+        .set(
+            "prosrc",
+            match f.args.len() {
+                0 => f.name.to_owned(),
+                // Of one name there may be several.
+                count => format!("{}_{count}", f.name),
+            }
+            .as_str(),
+        )
 }
 
 /// The rights on a function, when not everybody may call it.
@@ -242,6 +273,10 @@ pub(super) fn pg_proc(cx: &SystemCx<'_>) -> Rows {
     let one = |f: Fact| {
         let row = builtin_function(f);
         match func::function(Oid(f.id(0))) {
+            Some(function) if !function.defaults.is_empty() => {
+                let defaults = defaults_of(f.text(field::SIGNATURE));
+                with_rights(row.set("proargdefaults", defaults.as_str()), function)
+            }
             Some(function) => with_rights(row, function),
             None => row.set("proacl", function_acl(cx, f.id(0))).done(),
         }
@@ -253,6 +288,10 @@ pub(super) fn pg_proc(cx: &SystemCx<'_>) -> Rows {
     }
     let known = facts::functions().iter().map(one);
     let own = func::functions().iter().filter(|f| facts::functions().get(f.oid.0).is_none());
+    let own_function = |f: &func::FunctionRow| match f.defaults.len() {
+        0 => own_function(f),
+        count => own_function(f).set("proargdefaults", vec!["NULL"; count].join(", ").as_str()),
+    };
     let mut out: Vec<_> = known.chain(own.map(|f| with_rights(own_function(f), f))).collect();
     out.extend(cx.catalog.functions().map(|f| user_proc(cx, f)));
     Ok(out)

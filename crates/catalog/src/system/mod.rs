@@ -19,6 +19,7 @@ pub mod extensions;
 pub mod facts;
 mod foreign;
 mod information;
+mod libraries;
 pub mod named;
 mod names;
 mod partitions;

@@ -70,13 +70,21 @@ fn type_row(cx: &SystemCx<'_>, ty: Id) -> Option<Vec<Datum>> {
         // Its functions are those that the statement named which created it.
         UserKind::Open(_) => ('b', [0; 4]),
     };
+    // A domain takes these over from a base type that a user made; an array the functions of typmods.
+    let made = match &domain {
+        Some((base, ..)) => base_below(cx, *base),
+        None => base_below(cx, io.element.0).filter(|_| matches!(known.kind, UserKind::Array)),
+    };
+    let taken = made.map_or([0; 8], |base| base.functions);
     let (output, send) = match &below {
         Some(io) => (function(&format!("{}out", io.name)), function(&format!("{}send", io.name))),
+        None if domain.is_some() && made.is_some() => (oid(taken[1]), oid(taken[3])),
         None => (oid(output), oid(send)),
     };
     let array = matches!(known.kind, UserKind::Array);
     let storage = match &known.kind {
         UserKind::Enum(_) => 'p',
+        UserKind::Domain { .. } if made.is_some() => made.map_or('x', |base| base.storage),
         _ => below.as_ref().map_or('x', |io| storage_of(io)),
     };
     let out = row(PG_CATALOG, "pg_type")
@@ -99,8 +107,9 @@ fn type_row(cx: &SystemCx<'_>, ty: Id) -> Option<Vec<Datum>> {
         .set("typoutput", output)
         .set("typreceive", oid(receive))
         .set("typsend", send)
-        .fill(&["typmodin", "typmodout"], oid(0))
-        .set("typanalyze", oid(if array { 3816 } else { 0 }))
+        .set("typmodin", oid(if array { taken[4] } else { 0 }))
+        .set("typmodout", oid(if array { taken[5] } else { 0 }))
+        .set("typanalyze", oid(if array { 3816 } else { taken[6] }))
         .set("typalign", io.align as char)
         .set("typstorage", storage)
         .set("typnotnull", domain.as_ref().is_some_and(|d| d.2))
@@ -161,6 +170,16 @@ fn shell_row(out: Row) -> Vec<Datum> {
         .set("typalign", 'i')
         .set("typstorage", 'p')
         .done()
+}
+
+/// The base type that a user made, below domains.
+fn base_below<'c>(cx: &SystemCx<'c>, ty: Id) -> Option<&'c BaseKind> {
+    let user = cx.catalog.user_type(ty).filter(|user| user.oid == ty)?;
+    match &user.kind {
+        UserTypeKind::Base(base) => Some(base),
+        UserTypeKind::Domain { base, .. } => base_below(cx, *base),
+        _ => None,
+    }
 }
 
 /// The built-in type below a domain, if it is one.

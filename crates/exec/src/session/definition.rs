@@ -25,7 +25,11 @@ pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option
                 None | Some(Datum::Null) => -1,
                 Some(_) => int_at(args, 1) as i32,
             };
-            text(types::io::format_type(base::Oid(id), typmod))
+            // With a typmod, if only -1, the type has not the length that its name in SQL means.
+            match (base::Oid(id), args.get(1)) {
+                (types::oids::BPCHAR, Some(Datum::Int4(-1))) => text("bpchar"),
+                (ty, _) => text(types::io::format_type(ty, typmod)),
+            }
         }
         F::PgGetExpr => match args.first() {
             Some(Datum::Text(sql)) if super::partition::is_bound(sql) => {

@@ -23,7 +23,8 @@ impl Binder<'_> {
             Some(NodeEnum::TypeName(name)) => {
                 let domain = (kind == pb::ObjectType::ObjectDomain)
                     .then(|| ast::strings(&name.names).join("."));
-                CommentTarget::Type { domain, ty: self.type_name(name)?.0 }
+                let found = self.type_name(name).map_err(base::Error::without_position)?;
+                CommentTarget::Type { domain, ty: found.0 }
             }
             Some(NodeEnum::List(list)) => self.list_target(kind, &list.items)?,
             Some(node) => {

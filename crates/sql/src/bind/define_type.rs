@@ -3,7 +3,7 @@
 use base::{Oid, Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
 
-use crate::type_statement::{BaseDef, RangeDef, TypeStatement};
+use crate::type_statement::{BaseChange, BaseDef, RangeDef, TypeStatement};
 
 use super::define::def_value;
 use super::{Binder, ast, inner};
@@ -23,17 +23,7 @@ impl Binder<'_> {
             let flag =
                 || def_value(def).is_none_or(|v| base::settings::parse_bool(&v).unwrap_or(false));
             let word = def.defname.as_str();
-            let functions = [
-                "input",
-                "output",
-                "receive",
-                "send",
-                "typmod_in",
-                "typmod_out",
-                "analyze",
-                "subscript",
-            ];
-            if let Some(at) = functions.iter().position(|f| *f == word) {
+            if let Some(at) = FUNCTIONS.iter().position(|f| *f == word) {
                 out.functions[at] = self.name_of_def(def);
             } else {
                 match word {
@@ -49,7 +39,7 @@ impl Binder<'_> {
                     "delimiter" => out.delimiter = text().chars().next(),
                     "collatable" => out.collatable = flag(),
                     other => {
-                        out.unknown.push(other.to_owned());
+                        out.unknown.push((other.to_owned(), self.at(def.location)));
                         continue;
                     }
                 }
@@ -61,6 +51,28 @@ impl Binder<'_> {
             seen.push(word);
         }
         Ok(TypeStatement::CreateBase(Box::new(out)))
+    }
+
+    /// ALTER TYPE … SET.
+    pub(crate) fn alter_base_type(&self, stmt: &pb::AlterTypeStmt) -> Result<TypeStatement> {
+        let name = self.name_of_list(&stmt.type_name);
+        let mut out = BaseChange { name, storage: None, functions: Vec::new() };
+        for node in &stmt.options {
+            let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
+            let word = def.defname.as_str();
+            match FUNCTIONS.iter().position(|f| *f == word) {
+                _ if word == "storage" => {
+                    out.storage = Some(storage(&def_value(def).unwrap_or_default())?);
+                }
+                Some(at @ 2..) => out.functions.push((at, self.name_of_def(def))),
+                Some(_) => return Err(fixed(word)),
+                None if ATTRIBUTES.contains(&word) => return Err(fixed(word)),
+                None => {
+                    return Err(err!(SYNTAX_ERROR, "type attribute \"{word}\" not recognized"));
+                }
+            }
+        }
+        Ok(TypeStatement::SetBase(out))
     }
 
     /// CREATE TYPE … AS RANGE.
@@ -103,6 +115,28 @@ impl Binder<'_> {
         }
         Ok(TypeStatement::CreateRange(Box::new(out)))
     }
+}
+
+/// Attributes that are functions, in the order of [`BaseDef::functions`].
+const FUNCTIONS: [&str; 8] =
+    ["input", "output", "receive", "send", "typmod_in", "typmod_out", "analyze", "subscript"];
+
+/// Attributes that stay as they were given.
+const ATTRIBUTES: [&str; 10] = [
+    "like",
+    "internallength",
+    "passedbyvalue",
+    "alignment",
+    "category",
+    "preferred",
+    "default",
+    "element",
+    "delimiter",
+    "collatable",
+];
+
+fn fixed(word: &str) -> base::Error {
+    err!(SYNTAX_ERROR, "type attribute \"{word}\" cannot be changed")
 }
 
 fn length(text: &str) -> Result<i16> {

@@ -324,7 +324,14 @@ impl Binder<'_> {
                 let what = if function.procedure { "procedures" } else { "functions" };
                 return Err(bad(format_args!("{what} cannot accept set arguments")));
             }
-            let (ty, _) = self.type_or_shell(type_name)?;
+            let (ty, _) = self.type_or_shell(type_name).map_err(|error| {
+                if error.code() != base::sqlstate::UNDEFINED_OBJECT || type_name.pct_type {
+                    return error;
+                }
+                let array = if type_name.array_bounds.is_empty() { "" } else { "[]" };
+                let name = ast::strings(&type_name.names).join(".");
+                err!(UNDEFINED_OBJECT, "type {name}{array} does not exist")
+            })?;
             let sql = function.language == "sql";
             if types::user::is_shell(ty) {
                 let name = types::io::format_type(ty, -1);

@@ -39,7 +39,7 @@ impl Binder<'_> {
             NodeEnum::DefineStmt(s) if s.kind == pb::ObjectType::ObjectType as i32 => {
                 self.create_base_type(s)?
             }
-            NodeEnum::AlterTypeStmt(_) => return Err(base::Error::unsupported("ALTER TYPE … SET")),
+            NodeEnum::AlterTypeStmt(s) => self.alter_base_type(s)?,
             _ => return Ok(None),
         }))
     }
