@@ -515,6 +515,7 @@ pub fn add_column(
     }
     check_count(table.columns.len() + 1)?;
     let mut column = column(def);
+    super::follow::make_room(cx, &table, &column)?;
     super::foreign::table::new_column(&table, &mut column, def, cx)?;
     if table.kind == TableKind::Foreign {
         return add_to_foreign(cx, table, column, def);
@@ -686,6 +687,15 @@ fn keeps_values((from, old): (Oid, i32), (to, new): (Oid, i32)) -> bool {
     }
 }
 
+/// Whether local times become instants as they stand, or the other way: where the session's zone is UTC.
+fn is_same_time((from, old): (Oid, i32), (to, new): (Oid, i32), zone: &types::io::TimeZone) -> bool {
+    use types::oids::{TIMESTAMP, TIMESTAMPTZ};
+    let turned = matches!((from, to), (TIMESTAMP, TIMESTAMPTZ) | (TIMESTAMPTZ, TIMESTAMP));
+    let wider = new == -1 || (old != -1 && new >= old);
+    let utc = ["UTC", "Etc/UTC", "GMT", "Etc/GMT", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu"];
+    turned && wider && utc.contains(&zone.name().as_str())
+}
+
 /// ALTER COLUMN TYPE: writes the table anew, unless the new type keeps the values as they are.
 fn set_type(
     cx: &mut ExecContext<'_>,
@@ -809,7 +819,10 @@ fn set_type(
     super::defined::statistics::forget_column(cx, &table, number)?;
     let column = &mut table.columns[usize::from(number) - 1];
     let before = view.column_collation(column);
-    let kept = using.is_none() && keeps_values((Oid(column.ty), column.typmod), (ty, typmod));
+    let (old, new) = ((Oid(column.ty), column.typmod), (ty, typmod));
+    let kept = using.is_none()
+        && (keeps_values(old, new)
+            || column.missing.is_none() && is_same_time(old, new, &cx.format.time_zone));
     (column.ty, column.typmod, column.collation) = (ty.0, typmod, collation);
     if let Some(default) = &column.default {
         column.default = Some(format!("CAST(({default}) AS {target})"));

@@ -1,7 +1,7 @@
 //! Stored texts that follow when an object gets another name or place.
 
 use base::Result;
-use catalog::{Object, Snapshot};
+use catalog::{Column, Object, Snapshot, Table};
 use exec::context::ExecContext;
 use exec::spi::with_context;
 use txn::LockMode;
@@ -9,6 +9,41 @@ use txn::LockMode;
 use crate::function_body::{renamed_bodies, store_bodies, with_body_over};
 use crate::lock;
 use crate::view::users;
+
+/// Before a column is added: views in which its name would get into a USING say which columns they mean.
+///
+/// # Errors
+/// Those of the catalog.
+pub fn make_room(cx: &mut ExecContext<'_>, table: &Table, column: &Column) -> Result<()> {
+    let old = cx.catalog_tx.view();
+    let affected = users(&old, &[table.oid]);
+    if affected.is_empty() {
+        return Ok(());
+    }
+    let mut wider = table.clone();
+    wider.columns.push(column.clone());
+    let mut naming = Snapshot::clone(&old);
+    naming.put(Object::Table(Box::new(wider)));
+    for view in affected {
+        let Some(known) = old.table(view) else { continue };
+        let Some(query) = &known.query else { continue };
+        if !query.sql.contains(" USING (") {
+            continue;
+        }
+        let sql = with_context(cx, |context| sql::view::renamed(context, known, &naming))?;
+        let before = with_context(cx, |context| sql::view::renamed(context, known, &old))?;
+        if sql == before {
+            continue;
+        }
+        lock(cx, view, LockMode::AccessExclusive)?;
+        let mut known = super::refresh(cx, view)?;
+        if let Some(query) = &mut known.query {
+            query.sql = sql;
+        }
+        cx.catalog_tx.put(cx.tx, Object::Table(Box::new(known)))?;
+    }
+    Ok(())
+}
 
 /// After a change of names: views, policies, rules and standard bodies that use one of the objects get their text under the new names.
 /// `changed` is the object with the new name.

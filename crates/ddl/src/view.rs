@@ -68,7 +68,7 @@ pub fn create(
         Some(catalog::snapshot::Relation::Table(old)) if old.kind == TableKind::View => {
             rights::require_table_owner(cx, &old)?;
             lock(cx, old.oid, LockMode::AccessExclusive)?;
-            check_replacement(&old, columns)?;
+            check_replacement(&cx.catalog_tx.view(), &old, columns)?;
             Table::clone(&old)
         }
         Some(_) => base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a view", view_name.name),
@@ -89,7 +89,7 @@ pub fn create(
 }
 
 /// A replacement keeps the columns and may add some behind them.
-fn check_replacement(old: &Table, columns: &[ColumnDef]) -> Result<()> {
+fn check_replacement(view: &Snapshot, old: &Table, columns: &[ColumnDef]) -> Result<()> {
     if columns.len() < old.columns.len() {
         base::bail!(INVALID_TABLE_DEFINITION, "cannot drop columns from view");
     }
@@ -111,6 +111,18 @@ fn check_replacement(old: &Table, columns: &[ColumnDef]) -> Result<()> {
                 old.name,
                 ty(old.ty, old.typmod),
                 ty(new.ty.0, new.typmod)
+            );
+        }
+        let usual = |own: u32| if own == 0 { view.type_collation(old.ty) } else { own };
+        let (before, after) = (usual(old.collation), usual(new.collation));
+        if before != after && new.collation != sql::plan::NO_COLLATION {
+            let name = |id: u32| view.collation(id).map_or("", |c| c.name.as_str());
+            base::bail!(
+                INVALID_TABLE_DEFINITION,
+                "cannot change collation of view column \"{}\" from \"{}\" to \"{}\"",
+                old.name,
+                name(before),
+                name(after)
             );
         }
     }

@@ -262,6 +262,10 @@ pub(crate) trait Names {
     fn whole(&self, _fields: &[Expr]) -> Option<String> {
         None
     }
+    /// The name of a column that USING merges; None: it is written out.
+    fn merged(&self, _e: &Expr) -> Option<String> {
+        None
+    }
     /// The name of a function's parameter, by number from 0; None: `$1` and so on.
     fn parameter(&self, _number: u32) -> Option<String> {
         None
@@ -390,7 +394,10 @@ impl Printer<'_, '_> {
                 if *negated { self.wrap(format!("NOT {text}")) } else { text }
             }
             Expr::Case { arms, default, .. } => self.case(arms, default),
-            Expr::Coalesce(args, _) => format!("COALESCE({})", self.list(args)),
+            Expr::Coalesce(args, _) => match self.names.and_then(|names| names.merged(expr)) {
+                Some(name) => name,
+                None => format!("COALESCE({})", self.list(args)),
+            },
             Expr::NullIf { args, .. } => format!("NULLIF({})", self.list(&args[..])),
             Expr::MinMax { greatest, args, .. } => {
                 format!("{}({})", if *greatest { "GREATEST" } else { "LEAST" }, self.list(args))

@@ -10,6 +10,7 @@ pub(crate) mod actions;
 pub mod body;
 mod calls;
 mod functions;
+mod pinned;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -114,6 +115,8 @@ struct Frame {
     names: Vec<(String, String)>,
     /// Which of them are joins.
     joins: Vec<String>,
+    /// Names that the columns of a table have here, whatever they are called in the catalog ([`pinned`]).
+    pinned: Vec<(String, Vec<String>)>,
 }
 
 /// See the module's documentation.
@@ -253,7 +256,9 @@ impl<'p, 'b> Printer<'p, 'b> {
         let Some(select) = self.record.selects.get(&address(stmt)) else {
             return Err(Error::internal("a query that was not recorded"));
         };
+        let pinned = self.pinned(&select.items, &stmt.from_clause);
         self.enter(select.clone(), aliased_joins(&stmt.from_clause));
+        self.pin(pinned);
         out.indent += STD;
         out.push(" SELECT");
         if let Some(on) = &select.distinct {
@@ -454,7 +459,7 @@ impl<'p, 'b> Printer<'p, 'b> {
             }
             names.push((name, shown));
         }
-        frames.push(Frame { select, names, joins });
+        frames.push(Frame { select, names, joins, pinned: Vec::new() });
     }
 
     fn targets(&self, select: &SelectRecord, names: Option<&[String]>, out: &mut Out) {
@@ -468,6 +473,9 @@ impl<'p, 'b> Printer<'p, 'b> {
                     Some((text, _)) => format!("{text} AS {}", quote_ident(name)),
                     None => format!("{} AS {}", self.expr(e, out.indent), quote_ident(name)),
                 },
+                Expr::Coalesce(..) if self.merged(e) == Some(quote_ident(name)) => {
+                    quote_ident(name)
+                }
                 _ => {
                     let names = Here { printer: self, indent: out.indent };
                     let text = self.printer(&names, out.indent).alone(e);
@@ -583,7 +591,10 @@ impl<'p, 'b> Printer<'p, 'b> {
             out.push("ONLY ");
         }
         out.push(&text);
-        let columns = Self::columns_of_alias(alias);
+        let columns = match self.pinned_columns(written) {
+            Some(names) => format!("({names})"),
+            None => Self::columns_of_alias(alias),
+        };
         if shown != own || !columns.is_empty() {
             out.push(&format!(" {}{columns}", quote_ident(&shown)));
         }
@@ -620,7 +631,9 @@ impl<'p, 'b> Printer<'p, 'b> {
         // Inside, the tables go by their own names.
         let items = self.record.joins.get(&address(join)).cloned().unwrap_or_default();
         let inside = SelectRecord { items, ..SelectRecord::default() };
+        let pinned = self.pinned_in(&inside.items, join);
         self.enter(inside, aliased_joins([&**left, &**right]));
+        self.pin(pinned);
         let done = self.sides(join, (left, right), true, out);
         self.frames.borrow_mut().pop();
         out.push(&format!(" {}{columns}", quote_ident(&shown)));
@@ -945,7 +958,11 @@ impl<'p, 'b> Printer<'p, 'b> {
                     true => self.binder.vars[usize::from(col)].origin.map_or(0, |(table, _)| table),
                     false => item.oid,
                 };
-                let column = self.column_name(oid, &item.columns[at].name, col);
+                let pins = frame.pinned.iter().find(|(n, _)| n == written);
+                let column = match pins.and_then(|(_, names)| names.get(at)) {
+                    Some(name) => name.clone(),
+                    None => self.column_name(oid, &item.columns[at].name, col),
+                };
                 let table = quote_ident(shown.as_deref().unwrap_or(written));
                 return Some((format!("{table}.{}", quote_ident(&column)), column));
             }
@@ -1042,6 +1059,10 @@ impl Names for Here<'_, '_, '_> {
             (None, Some(window)) => Some(self.window_call(&window)),
             (None, None) => None,
         }
+    }
+
+    fn merged(&self, e: &Expr) -> Option<String> {
+        self.printer.merged(e)
     }
 
     fn whole(&self, fields: &[Expr]) -> Option<String> {

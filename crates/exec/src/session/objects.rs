@@ -401,7 +401,15 @@ fn rule_definition(view: &Snapshot, id: u32, pretty: bool, run: &mut Run<'_, '_>
         }
     };
     let address = Address { class: catalog::system::class::RELATION, object: relation, column: 0 };
-    let name = names(view, run).identify(address).unwrap_or_default().identity;
+    let found = view.table(relation).map(|t| t.name.clone());
+    let visible = found.filter(|name| {
+        let first = view.relation(run.cx.search_path, None, name);
+        pretty && first.map(|r| r.oid()) == Some(relation)
+    });
+    let name = match visible {
+        Some(name) => catalog::definition::quote_ident(&name),
+        None => names(view, run).identify(address).unwrap_or_default().identity,
+    };
     text(format!("CREATE RULE \"_RETURN\" AS\n    ON SELECT TO {name} DO INSTEAD {query}"))
 }
 

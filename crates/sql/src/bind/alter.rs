@@ -319,6 +319,8 @@ impl Binder<'_> {
             T::AtNoForceRowSecurity => AlterTable::ForceRowSecurity(false),
             // So it is already: there are no oids.
             T::AtDropOids => return Ok(()),
+            // There is one, so it is that already.
+            T::AtSetAccessMethod => return super::define::check_table_method(&cmd.name),
             T::AtSetLogged => AlterTable::SetLogged(true),
             T::AtSetUnLogged => AlterTable::SetLogged(false),
             T::AtReplicaIdentity => match inner(&cmd.def) {

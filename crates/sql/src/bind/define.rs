@@ -85,13 +85,7 @@ impl Binder<'_> {
         if !matches!(stmt.tablespacename.as_str(), "" | "pg_default") {
             return Err(base::Error::unsupported("tablespaces"));
         }
-        if !matches!(stmt.access_method.as_str(), "" | "heap") {
-            return Err(err!(
-                UNDEFINED_OBJECT,
-                "access method \"{}\" does not exist",
-                stmt.access_method
-            ));
-        }
+        check_table_method(&stmt.access_method)?;
         let mut columns: Vec<ColumnDef> = Vec::new();
         let mut constraints = Vec::new();
         let mut indexes = Vec::new();
@@ -1154,6 +1148,17 @@ pub(crate) fn table_columns(rel: &crate::logical::TableRel, expr: &crate::Expr) 
 
 /// A table that exists only to bind expressions over its columns.
 /// `0A000`.
+/// Tables are heaps; an empty name is the usual one's.
+pub(crate) fn check_table_method(name: &str) -> Result<()> {
+    if matches!(name, "" | "heap") {
+        return Ok(());
+    }
+    Err(match catalog::system::named::access_method(name) {
+        Some(_) => err!(WRONG_OBJECT_TYPE, "access method \"{name}\" is not of type TABLE"),
+        None => err!(UNDEFINED_OBJECT, "access method \"{name}\" does not exist"),
+    })
+}
+
 fn on_system_columns() -> base::Error {
     err!(FEATURE_NOT_SUPPORTED, "index creation on system columns is not supported")
 }

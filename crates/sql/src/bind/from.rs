@@ -773,10 +773,12 @@ impl Binder<'_> {
             let (left, right) = (left.expr, right.expr);
             on.push(self.equals(left.clone(), right.clone(), 0)?);
             let ty = self.common_type(&[(left.ty(), 0), (right.ty(), 0)], "JOIN/USING")?;
+            let right_is_plain = left.ty() != ty && right.ty() == ty;
             let left = self.to_common(left, ty, "JOIN/USING", 0)?;
             let right = self.to_common(right, ty, "JOIN/USING", 0)?;
             let expr = match kind {
                 pb::JoinType::JoinRight => right,
+                pb::JoinType::JoinInner if right_is_plain => right,
                 pb::JoinType::JoinFull => Expr::Coalesce(vec![left, right], ty),
                 _ => left,
             };

@@ -127,6 +127,7 @@ impl Binder<'_> {
         };
         let (rel, mut item) = self.table_item(data, range)?;
         self.need_sequence(sequence);
+        self.note_use(sequence.oid, 0);
         let key = item.columns.remove(0).expr;
         item.oid = sequence.oid;
         self.rename_columns(&mut item, range.alias.as_ref())?;
