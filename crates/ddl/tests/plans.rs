@@ -124,6 +124,7 @@ fn insert(session: &Session<'_>, rows: Vec<Vec<Expr>>) -> Arc<Prepared> {
         checks: Default::default(),
         children: Vec::new(),
         tableoid: 0,
+        places: false,
     })
 }
 
@@ -216,6 +217,7 @@ fn update(session: &Session<'_>, input: Node, set: Vec<(u16, Expr)>) -> Arc<Prep
         checks: Default::default(),
         children: Vec::new(),
         tableoid: 0,
+        places: false,
     })
 }
 
@@ -351,6 +353,7 @@ fn copy_loads_rows_and_says_where_it_fails() {
                 checks: Default::default(),
                 children: Vec::new(),
                 tableoid: 0,
+                places: false,
             }),
             columns: vec![1, 2],
             defaults: vec![None, None, Some(text("default"))],

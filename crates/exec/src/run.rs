@@ -11,6 +11,7 @@ use crate::context::ExecContext;
 use crate::ops::measure::{Measure, MeasuredPart};
 use crate::ops::team::Member;
 use crate::subquery::SubqueryState;
+use crate::table::Version;
 
 /// What all operators and expressions of one execution share.
 pub struct Run<'r, 'c> {
@@ -49,6 +50,10 @@ pub struct ExecState {
     pub member: Option<Member>,
     /// What the domains demand that values were checked against so far.
     pub domains: Vec<(Oid, Arc<DomainRules>)>,
+    /// The change of rows at hand asks where they are ([`sql::plan::Modify::places`]).
+    pub asks_places: bool,
+    /// Then: the version that was written last.
+    pub placed: Option<Version>,
 }
 
 impl ExecState {
@@ -65,6 +70,8 @@ impl ExecState {
             measure_usage: false,
             member: None,
             domains: Vec::new(),
+            asks_places: false,
+            placed: None,
         }
     }
 }

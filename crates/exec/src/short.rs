@@ -132,9 +132,13 @@ fn compile(prepared: &Prepared, cx: &mut ExecContext<'_>) -> Result<Short> {
     let Node::Modify(modify) = &plan.node else {
         return Ok(Short::No);
     };
-    // Triggers fire on the general way.
+    // Triggers fire on the general way, which also knows where rows come to be.
     let table = &modify.table;
-    if !table.triggers.is_empty() || table.bound.is_some() || table.foreign.is_some() {
+    if modify.places
+        || !table.triggers.is_empty()
+        || table.bound.is_some()
+        || table.foreign.is_some()
+    {
         return Ok(Short::No);
     }
     if table.is_partitioned() {

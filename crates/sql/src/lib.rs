@@ -55,6 +55,7 @@ pub mod view;
 pub mod walk;
 pub mod window;
 
+pub use bind::conflict::no_arbiter;
 pub use bind::copy::options_of as copy_options_of;
 pub use bind::current::CURRENT_OF;
 pub use bind::from::record_columns;

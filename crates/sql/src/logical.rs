@@ -608,8 +608,8 @@ pub enum ChangeAction {
 /// ON CONFLICT.
 #[derive(Clone)]
 pub struct Conflict {
-    /// Oids of the indexes whose conflicts count; empty: all unique ones.
-    pub arbiters: Vec<u32>,
+    /// Oids of the indexes whose conflicts count, with what they take for granted; empty: all unique ones.
+    pub arbiters: Vec<(u32, Vec<crate::plan::Assumed>)>,
     /// DO UPDATE.
     pub update: Option<ConflictUpdate>,
 }

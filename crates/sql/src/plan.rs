@@ -40,7 +40,7 @@ pub struct Prepared {
     /// Which statement it is to the statistics.
     pub identity: crate::Identity,
     /// Calls of constants that weren't computed when the statement was bound, some at least.
-    pub constant_calls: Vec<Expr>,
+    pub constant_calls: Vec<ConstantCall>,
     /// What the executor derives from the plan at the first run (`ExecCache::default()` here).
     pub executor: ExecCache,
     /// Whether it is good for any values of the parameters.
@@ -85,7 +85,7 @@ impl Prepared {
         params: &[types::Datum],
         format: &types::FormatContext,
     ) -> bool {
-        let fails_so = |call: &Expr| match constant(call, params, format) {
+        let fails_so = |one: &ConstantCall| match constant(&one.call, params, format) {
             Ok(_) => false,
             Err(own) => {
                 crate::prepare::keep_interrupt(&own);
@@ -93,6 +93,20 @@ impl Prepared {
             }
         };
         crate::prepare::interrupt_of(error).is_none() && self.constant_calls.iter().any(fails_so)
+    }
+
+    /// Computes the constants that nothing leaves out: PostgreSQL does when it plans, for a statement without rows,
+    /// too.
+    ///
+    /// # Errors
+    /// Those of the expressions.
+    pub fn check_constants(
+        &self,
+        params: &[types::Datum],
+        format: &types::FormatContext,
+    ) -> base::Result<()> {
+        let mut certain = self.constant_calls.iter().filter(|one| !one.guarded);
+        certain.try_for_each(|one| constant(&one.call, params, format).map(drop))
     }
 
     /// An empty query string's.
@@ -115,6 +129,15 @@ impl Prepared {
             stack: sched::stack_bytes(),
         }
     }
+}
+
+/// A call of constants that wasn't computed when the statement was bound.
+#[derive(Clone)]
+pub struct ConstantCall {
+    /// The call.
+    pub call: Expr,
+    /// An expression around it may leave it out.
+    pub guarded: bool,
 }
 
 /// The value of a call of constants; None: it isn't known here.
@@ -929,7 +952,14 @@ pub struct Modify {
     pub children: Vec<ModifyChild>,
     /// Input column that says which table a row is in, when there are children.
     pub tableoid: u16,
+    /// RETURNING asks where the changed rows are and who made them: behind the columns of the input come
+    /// [`PLACED`].
+    pub places: bool,
 }
+
+/// What a change knows of a row only when it is written. Of an inserted row `xmax` is known before.
+pub const PLACED: [ScanColumn; 5] =
+    [ScanColumn::Tid, ScanColumn::Xmin, ScanColumn::Cmin, ScanColumn::Cmax, ScanColumn::Xmax];
 
 /// A table that inherits from the one that a statement names.
 #[derive(Clone)]
@@ -1083,11 +1113,16 @@ pub enum ModifyAction {
     },
 }
 
+/// A parameter, from 0, and the value that it must have.
+pub type Assumed = (u32, types::Datum);
+
 /// ON CONFLICT.
 #[derive(Clone)]
 pub struct Conflict {
     /// Places in [`Modify::indexes`] of the indexes whose conflicts count.
     pub arbiters: Vec<usize>,
+    /// Those that count only if parameters (from 0) have these values, which their conditions demand.
+    pub assumed: Vec<(usize, Vec<Assumed>)>,
     /// The statement names none: those that only a partition has count, too.
     pub any: bool,
     /// DO UPDATE; else DO NOTHING.

@@ -12,7 +12,8 @@ use base::{Oid, Result};
 use catalog::object::Strategy;
 use catalog::partition::{Bounds, sort_key};
 use catalog::{PartitionKey, Partitioning, Snapshot, Table};
-use types::{Datum, oids};
+use types::cross::{self, Place};
+use types::{Datum, FormatContext, oids};
 
 use crate::expr::Expr;
 
@@ -116,17 +117,24 @@ impl Prune {
         })
     }
 
-    /// With values; `value` says None where one is not known yet.
-    fn known(&self, value: &mut dyn FnMut(&Expr) -> Result<Option<Datum>>) -> Result<Known> {
+    /// With values for a table's keys; `value` says None where one is not known yet.
+    fn known(
+        &self,
+        table: &Table,
+        format: &FormatContext,
+        value: &mut dyn FnMut(&Expr) -> Result<Option<Datum>>,
+    ) -> Result<Known> {
         sched::check_stack()?;
         Ok(match self {
             Prune::All => Known::All,
             Prune::Never => Known::Never,
             Prune::And(list) => {
-                Known::And(list.iter().map(|p| p.known(value)).collect::<Result<_>>()?)
+                let known = list.iter().map(|p| p.known(table, format, value));
+                Known::And(known.collect::<Result<_>>()?)
             }
             Prune::Or(list) => {
-                Known::Or(list.iter().map(|p| p.known(value)).collect::<Result<_>>()?)
+                let known = list.iter().map(|p| p.known(table, format, value));
+                Known::Or(known.collect::<Result<_>>()?)
             }
             Prune::Test(key, test) => {
                 let mut of = |e: &Expr, make: &dyn Fn(Datum) -> Test<Datum>| {
@@ -134,7 +142,7 @@ impl Prune {
                         None => Known::All,
                         // Comparisons with NULL hold for no row.
                         Some(Datum::Null) => Known::Never,
-                        Some(datum) => Known::Test(*key, make(datum)),
+                        Some(datum) => placed(table, *key, datum, make, format)?,
                     })
                 };
                 match test {
@@ -149,6 +157,48 @@ impl Prune {
             }
         })
     }
+}
+
+/// A test by a value that may be of another type of the key's family: by its place among the key's own.
+fn placed(
+    table: &Table,
+    key: PruneKey,
+    value: Datum,
+    test: &dyn Fn(Datum) -> Test<Datum>,
+    format: &FormatContext,
+) -> Result<Known> {
+    let ty = match key {
+        PruneKey::Column(n) => table.columns.get(usize::from(n) - 1).map_or(0, |c| c.ty),
+        PruneKey::Expression(_) => 0,
+    };
+    let (ty, _) = types::user::base_type(Oid(ty), -1);
+    let same = match &value {
+        Datum::Date(_) => ty == oids::DATE,
+        Datum::Timestamp(_) => ty == oids::TIMESTAMP,
+        Datum::Timestamptz(_) => ty == oids::TIMESTAMPTZ,
+        _ => true,
+    };
+    if same || !matches!(ty, oids::DATE | oids::TIMESTAMP | oids::TIMESTAMPTZ) {
+        return Ok(Known::Test(key, test(value)));
+    }
+    let one = |test| Known::Test(key, test);
+    let kind = test(Datum::Null);
+    Ok(match (cross::place(ty, value, format)?, kind) {
+        (Place::Null, _) => Known::Never,
+        (Place::At(value), _) => one(test(value)),
+        (_, Test::NotEqual(_) | Test::Any(_) | Test::Null | Test::NotNull) => Known::All,
+        (Place::Behind(value), Test::Lower(..)) => one(Test::Lower(value, false)),
+        (Place::Behind(value), Test::Upper(..)) => one(Test::Upper(value, true)),
+        (Place::Near(low, _), Test::Lower(..)) => one(Test::Lower(low, true)),
+        (Place::Near(_, high), Test::Upper(..)) => one(Test::Upper(high, true)),
+        (Place::Near(low, high), Test::Equal(_)) => {
+            Known::And(vec![one(Test::Lower(low, true)), one(Test::Upper(high, true))])
+        }
+        (Place::Below, Test::Lower(..)) | (Place::Above, Test::Upper(..)) => {
+            one(Test::NotNull)
+        }
+        (Place::Below | Place::Above | Place::Behind(_), _) => Known::Never,
+    })
 }
 
 /// Places of partitions, ascending, and whether the default one is among them.
@@ -524,9 +574,10 @@ pub fn leaves(
     view: &Snapshot,
     table: &Table,
     prune: &Prune,
+    format: &FormatContext,
     value: &mut dyn FnMut(&Expr) -> Result<Option<Datum>>,
 ) -> Result<Vec<Arc<Table>>> {
-    let known = prune.known(value)?;
+    let known = prune.known(table, format, value)?;
     let mut out = Vec::new();
     collect(view, table, table, &known, &mut out)?;
     Ok(out)
@@ -540,9 +591,10 @@ pub fn leaf_count(
     view: &Snapshot,
     table: &Table,
     prune: &Prune,
+    format: &FormatContext,
     value: &mut dyn FnMut(&Expr) -> Result<Option<Datum>>,
 ) -> Result<usize> {
-    let known = prune.known(value)?;
+    let known = prune.known(table, format, value)?;
     count(view, table, table, &known)
 }
 

@@ -99,17 +99,19 @@ fn add(from: usize, to: &Plan, state: &ExecState, out: &mut Vec<Measure>) {
 /// The plans of the partitions that are read, and how many more a plan for all values would read.
 fn left_out(scan: &PartitionScan, run: &mut Run<'_, '_>) -> Result<(Vec<Plan>, u64)> {
     let view = run.cx.catalog_tx.view();
+    let format = run.cx.format;
     let late = |e: &Expr| walk::any(e, &|x| matches!(x, Expr::Slot(..) | Expr::Subquery(_)));
     let mut planned = |e: &Expr| {
         let known = !late(e) && walk::max_param(e).is_none() && !walk::is_changeable(e);
         if known { eval::eval(e, Row::Empty, run).map(Some) } else { Ok(None::<Datum>) }
     };
-    let before = sql::prune::leaves(&view, &scan.table, &scan.prune, &mut planned)?.len();
+    let before =
+        sql::prune::leaves(&view, &scan.table, &scan.prune, format, &mut planned)?.len();
     let mut value = |e: &Expr| {
         let known = !late(e) && walk::max_param(e).is_none_or(|n| (n as usize) < run.params.len());
         if known { eval::eval(e, Row::Empty, run).map(Some) } else { Ok(None::<Datum>) }
     };
-    let parts = expanded(scan, &view, &mut value)?;
+    let parts = expanded(scan, &view, format, &mut value)?;
     let number = before.saturating_sub(parts.len()) as u64;
     Ok((parts, number))
 }
@@ -141,12 +143,13 @@ fn expand(plan: &mut Plan, removed: &mut Removed, run: &mut Run<'_, '_>) -> Resu
 /// A plan that runs partition by partition, once for each set of partitions.
 fn set_by_set(input: &Plan, places: &[(u32, u32)], run: &mut Run<'_, '_>) -> Result<Node> {
     let view = run.cx.catalog_tx.view();
+    let format = run.cx.format;
     let late = |e: &Expr| walk::any(e, &|x| matches!(x, Expr::Slot(..) | Expr::Subquery(_)));
     let mut value = |e: &Expr| {
         let known = !late(e) && walk::max_param(e).is_none_or(|n| (n as usize) < run.params.len());
         if known { eval::eval(e, Row::Empty, run).map(Some) } else { Ok(None::<Datum>) }
     };
-    let sets = sets(input, places, &view, &mut value)?;
+    let sets = sets(input, places, &view, format, &mut value)?;
     let count = sets.len().max(1) as f64;
     let mut plans = Vec::with_capacity(sets.len());
     for (n, set) in sets.into_iter().enumerate() {

@@ -50,6 +50,13 @@ impl ModifyOp {
         types: &[Oid],
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
+        let counting;
+        let conflict = if conflict.assumed.is_empty() {
+            conflict
+        } else {
+            counting = that_count(conflict, run)?;
+            &counting
+        };
         if self.parts.is_some() {
             return self.insert_or_resolve_routed(modify, conflict, batch, types, run);
         }
@@ -104,7 +111,8 @@ impl ModifyOp {
                 false => conflict.arbiters.iter().filter_map(place).collect(),
             };
             let any = conflict.any;
-            let conflict = Conflict { arbiters, any, update: conflict.update.clone() };
+            let update = conflict.update.clone();
+            let conflict = Conflict { arbiters, assumed: Vec::new(), any, update };
             let deferrable = |place: &&usize| child.indexes[**place].deferrable;
             if let Some(place) = conflict.arbiters.iter().find(deferrable) {
                 return Err(deferrable_arbiter(writer, *place, run));
@@ -119,6 +127,22 @@ impl ModifyOp {
         }
         Ok(())
     }
+}
+
+/// The same with the indexes only that the values of parameters let count.
+///
+/// # Errors
+/// `42P10` when none is left.
+fn that_count(conflict: &Conflict, run: &Run<'_, '_>) -> Result<Conflict> {
+    let counts = |place: &usize| {
+        let mut assumed = conflict.assumed.iter().filter(|(n, _)| n == place).flat_map(|(_, a)| a);
+        assumed.all(|(n, value)| run.params.get(*n as usize) == Some(value))
+    };
+    let arbiters: Vec<usize> = conflict.arbiters.iter().copied().filter(|n| counts(n)).collect();
+    if arbiters.is_empty() {
+        return Err(sql::no_arbiter());
+    }
+    Ok(Conflict { arbiters, assumed: Vec::new(), ..conflict.clone() })
 }
 
 /// The statement, the rules of the table that its rows are in, and that table if it is a partition.

@@ -27,7 +27,7 @@ use access::HeapTuple;
 use base::{Oid, Result, TupleId};
 use parts::Parts;
 use pipeline::{Changed, Proposal, Source};
-use sql::plan::{MergeAction, Modify, ModifyAction, ScanColumn};
+use sql::plan::{MergeAction, Modify, ModifyAction, PLACED, ScanColumn};
 use sql::{Expr, Plan};
 use triggers::Triggers;
 use types::batch::BATCH_ROWS;
@@ -38,7 +38,7 @@ use crate::language::{TriggerEvent, TriggerTiming};
 use crate::ops::operator::{Operator, build, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
-use crate::table::Projection;
+use crate::table::{Projection, system_value};
 
 pub use errors::{
     duplicated_in_build, excluded_in_build, may_read, missing_parent, mixed_nulls, named_for_part,
@@ -276,8 +276,9 @@ fn check_published_parts(modify: &Modify, run: &mut Run<'_, '_>) -> Result<()> {
         return Ok(());
     }
     let Some(scan) = scan_of(modify.action.input(), modify.table.oid) else { return Ok(()) };
+    let format = run.cx.format;
     let mut value = |e: &Expr| eval::eval(e, Row::Empty, run).map(Some);
-    let leaves = sql::prune::leaves(&view, &scan.table, &scan.prune, &mut value)?;
+    let leaves = sql::prune::leaves(&view, &scan.table, &scan.prune, format, &mut value)?;
     leaves.iter().try_for_each(|leaf| check_published(leaf, &modify.action, run.cx))
 }
 
@@ -334,6 +335,8 @@ impl ModifyOp {
         let instead = modify.table.kind == catalog::TableKind::View;
         while let Some(batch) = self.input.next(plan, run)? {
             sched::check_interrupts()?;
+            // Another change may have gone on below.
+            run.state.asks_places = modify.places;
             if self.foreign.is_some() {
                 self.change_foreign(modify, &batch, &types, run)?;
                 continue;
@@ -418,6 +421,17 @@ impl ModifyOp {
         types: &[Oid],
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
+        if modify.places {
+            for n in 0..batch.rows {
+                sched::check_interrupts()?;
+                let mut row = rows::get(batch, n, types);
+                if pipeline::insert(&mut self.writer, &mut row, &modify.checks, run)? {
+                    self.changed += 1;
+                    self.give_back(modify, row, &[Datum::Oid(0)], run)?;
+                }
+            }
+            return Ok(());
+        }
         let mut all: Vec<Vec<Datum>> =
             (0..batch.rows).map(|n| rows::get(batch, n, types)).collect();
         pipeline::insert_many(&mut self.writer, &mut all, &modify.checks, run)?;
@@ -576,6 +590,16 @@ impl ModifyOp {
             return Ok(());
         };
         row.extend_from_slice(input);
+        if modify.places {
+            if let ModifyAction::Insert { .. } = modify.action {
+                row.resize(modify.table.columns.len() + 2, Datum::Null);
+            }
+            let placed = run.state.placed.take();
+            row.extend(PLACED.iter().map(|column| match placed {
+                Some(version) => system_value(*column, modify.table.oid, version),
+                None => Datum::Null,
+            }));
+        }
         let values = eval::eval_all(exprs, Row::Values(&row), run)?;
         if self.returned.last().is_none_or(|b| b.rows >= BATCH_ROWS) {
             let types: Vec<Oid> = exprs.iter().map(|e| e.ty()).collect();

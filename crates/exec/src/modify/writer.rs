@@ -27,7 +27,7 @@ use crate::overflow::Overflow;
 use crate::partition::Belongs;
 use crate::rows::Row;
 use crate::run::Run;
-use crate::table::{self, KeyCodec, TableHandle};
+use crate::table::{self, KeyCodec, TableHandle, Version};
 use crate::tally::Pages;
 
 /// One index of the table.
@@ -379,6 +379,7 @@ impl Writer {
         before.count(run.cx.tx.locks().task(), counts);
         table::keep_insert_hint(rel, hint);
         self.insert_keys(row, tid, run)?;
+        self.note_place(tid, run)?;
         self.target.tell(Operation::Insert, None, Some(row), run)?;
         self.references.inserted(row);
         self.note_insert(row, tid, run)?;
@@ -416,6 +417,7 @@ impl Writer {
             return Ok(false);
         }
         run.cx.tally.of(self.target.handle.table.oid).inserted += 1;
+        self.note_place(tid, run)?;
         self.target.tell(Operation::Insert, None, Some(row), run)?;
         self.references.inserted(row);
         self.note_insert(row, tid, run)?;
@@ -471,6 +473,18 @@ impl Writer {
         if self.references.is_full() {
             foreign_key::check_parents(self, run)?;
         }
+        Ok(())
+    }
+
+    /// Notes where a row is that was written, if RETURNING asks for it.
+    #[inline]
+    fn note_place(&self, tid: TupleId, run: &mut Run<'_, '_>) -> Result<()> {
+        if !run.state.asks_places {
+            return Ok(());
+        }
+        let version = self.target.handle.heap.fetch_version(tid)?;
+        let placed = |v: HeapTuple| Version { tid, root: v.root, system: v.system };
+        run.state.placed = version.map(placed);
         Ok(())
     }
 
@@ -628,6 +642,7 @@ impl Writer {
                 if !in_chain {
                     self.insert_keys(new, place, run)?;
                 }
+                self.note_place(place, run)?;
                 self.target.delete_large(large, &taken, snapshot, run)?;
                 self.target.tell(Operation::Update, Some(old), Some(new), run)?;
                 self.references.updated(old, new);
@@ -669,6 +684,7 @@ impl Writer {
         match result {
             WriteResult::Done { .. } => {
                 counts.deleted += 1;
+                self.note_place(tid, run)?;
                 self.target.delete_large(large, &[], snapshot, run)?;
                 self.target.tell(Operation::Delete, whole.as_deref(), None, run)?;
                 self.references.deleted(old, moved);

@@ -201,8 +201,9 @@ impl PartitionScan {
 
     fn begin(&mut self, plan: &sql::plan::PartitionScan, run: &mut Run<'_, '_>) -> Result<()> {
         let view = view_of(run);
-        let mut value = |e: &sql::Expr| eval::eval(e, Row::Empty, run).map(Some);
-        let parts = sql::prune::leaves(&view, &plan.table, &plan.prune, &mut value)?;
+        let format = run.cx.format;
+    let mut value = |e: &sql::Expr| eval::eval(e, Row::Empty, run).map(Some);
+        let parts = sql::prune::leaves(&view, &plan.table, &plan.prune, format, &mut value)?;
         let is_default =
             |t: &Arc<Table>| matches!(t.bound.as_deref(), Some(catalog::PartitionBound::Default));
         let mut parts = parts;
@@ -378,8 +379,9 @@ pub fn table_of(plan: &Plan) -> u32 {
 pub fn expanded(
     plan: &sql::plan::PartitionScan,
     view: &catalog::Snapshot,
+    format: &types::FormatContext,
     value: &mut dyn FnMut(&sql::Expr) -> Result<Option<Datum>>,
 ) -> Result<Vec<Plan>> {
-    let parts = sql::prune::leaves(view, &plan.table, &plan.prune, value)?;
+    let parts = sql::prune::leaves(view, &plan.table, &plan.prune, format, value)?;
     parts.iter().map(|part| partition::instantiate(&plan.scan, &plan.table, part, view)).collect()
 }

@@ -56,8 +56,9 @@ impl Operator for PartitionWise {
         let Node::PartitionWise { input, places } = &plan.node else { return Err(wrong_node()) };
         if self.sets.is_none() {
             let view = partition_scan::view_of(run);
+            let format = run.cx.format;
             let mut value = |e: &Expr| eval::eval(e, Row::Empty, run).map(Some);
-            let mut sets = sets(input, places, &view, &mut value)?;
+            let mut sets = sets(input, places, &view, format, &mut value)?;
             sets.reverse();
             self.sets = Some(sets);
         }
@@ -103,12 +104,13 @@ pub fn sets(
     input: &Plan,
     places: &[(u32, u32)],
     view: &Snapshot,
+    format: &types::FormatContext,
     value: &mut dyn FnMut(&Expr) -> Result<Option<Datum>>,
 ) -> Result<Vec<Set>> {
     let scans = scans(input);
     let mut sets: std::collections::BTreeMap<u32, Set> = Default::default();
     for (n, scan) in scans.iter().enumerate() {
-        for table in sql::prune::leaves(view, &scan.table, &scan.prune, value)? {
+        for table in sql::prune::leaves(view, &scan.table, &scan.prune, format, value)? {
             let found = places.binary_search_by_key(&table.oid, |(oid, _)| *oid);
             // The plan is made anew where partitions have been added.
             let Ok(at) = found else { return Err(wrong_node()) };

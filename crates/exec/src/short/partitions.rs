@@ -170,8 +170,9 @@ fn place(scan: &PartitionScan, run: &mut Run<'_, '_>) -> Result<Place> {
     if view.has_detaching() {
         return Ok(Place::Several);
     }
+    let format = run.cx.format;
     let mut value = |e: &sql::Expr| eval::eval(e, Row::Empty, run).map(Some);
-    let found = sql::prune::leaves(&view, &scan.table, &scan.prune, &mut value)?;
+    let found = sql::prune::leaves(&view, &scan.table, &scan.prune, format, &mut value)?;
     Ok(match &found[..] {
         [] => Place::Nowhere,
         [one] => Place::In(one.oid),

@@ -286,6 +286,13 @@ impl SessionState {
             Statement::Query(_) => exec::run(prepared, cx, sink),
             _ => exec::run_utility(prepared, cx, sink),
         });
+        let outcome = match outcome {
+            Ok(outcome) if outcome.rows == 0 && !prepared.constant_calls.is_empty() => {
+                let checked = prepared.check_constants(&run.params, &self.settings.format);
+                checked.map(|()| outcome)
+            }
+            other => other,
+        };
         if let Err(error) = &outcome
             && prepared.has_failing_constant(error, &run.params, &self.settings.format)
         {

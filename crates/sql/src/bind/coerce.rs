@@ -194,13 +194,14 @@ impl Binder<'_> {
         }
         let call = Expr::Call { function, args: args.into_boxed_slice(), ty, position };
         if self.is_of_constants(&call) {
-            self.constant_calls.borrow_mut().push(call.clone());
+            let (call, guarded) = (call.clone(), self.elective > 0);
+            self.constant_calls.borrow_mut().push(crate::plan::ConstantCall { call, guarded });
         }
         call
     }
 
     /// Whether a call is one of constants, which literals are though they become parameters, and of such calls.
-    fn is_of_constants(&self, e: &Expr) -> bool {
+    pub(crate) fn is_of_constants(&self, e: &Expr) -> bool {
         match e {
             Expr::Const(..) => true,
             Expr::Param(..) => self.is_lifted(),

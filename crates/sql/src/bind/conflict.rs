@@ -1,12 +1,12 @@
 //! ON CONFLICT: which unique indexes decide, and what is done about a row that is there already.
 
-use base::{Result, err};
+use base::{Error, Result, err};
 use catalog::{ConstraintKind, Table};
 use pg_query::{NodeEnum, protobuf as pb};
 
 use crate::expr::Expr;
 use crate::logical::{Conflict, ConflictUpdate, TableRel};
-use crate::plan::ScanColumn;
+use crate::plan::{Assumed, ScanColumn};
 use crate::walk;
 
 use super::scope::{NsColumn, NsItem, Place};
@@ -87,14 +87,14 @@ impl Binder<'_> {
     }
 
     /// Whether an index's expressions are those of a conflict target, and its condition follows from the
-    /// target's.
+    /// target's; for which values of parameters it does. None: it is another index.
     fn has_expressions(
         &mut self,
         index: &catalog::Index,
         target: &TableRel,
         exprs: &[Expr],
         given: &[Expr],
-    ) -> Result<bool> {
+    ) -> Result<Option<Vec<Assumed>>> {
         let mut own = Vec::new();
         for key in index.columns.iter().filter_map(|c| c.expression.as_ref()) {
             let node = crate::parse::parse_expr(&key.sql)?;
@@ -102,13 +102,20 @@ impl Binder<'_> {
         }
         let among = |e: &Expr, all: &[Expr]| all.iter().any(|x| walk::same(x, e));
         if !own.iter().all(|e| among(e, exprs)) || !exprs.iter().all(|e| among(e, &own)) {
-            return Ok(false);
+            return Ok(None);
         }
-        let Some(sql) = &index.predicate else { return Ok(true) };
+        let Some(sql) = &index.predicate else { return Ok(Some(Vec::new())) };
         let node = crate::parse::parse_expr(sql)?;
         let mut demanded = Vec::new();
         walk::conjuncts(self.row_expr(target, &node)?, &mut demanded);
-        Ok(demanded.iter().all(|e| among(e, given)))
+        let mut assumed = Vec::new();
+        for e in demanded.iter().filter(|e| !among(e, given)) {
+            let Some(found) = given.iter().find_map(|given| assumption(e, given)) else {
+                return Ok(None);
+            };
+            assumed.extend(found);
+        }
+        Ok(Some(assumed))
     }
 
     /// The unique indexes that a conflict target means.
@@ -118,7 +125,7 @@ impl Binder<'_> {
         target: &TableRel,
         item: &NsItem,
         updates: bool,
-    ) -> Result<Vec<u32>> {
+    ) -> Result<Vec<(u32, Vec<Assumed>)>> {
         let table = target.table.clone();
         if !infer.conname.is_empty() {
             let index = self.arbiter_constraint(&table, &infer.conname, updates)?;
@@ -127,7 +134,7 @@ impl Binder<'_> {
                 let key = self.column(target.col(ScanColumn::Attr(key.column)));
                 self.note_read(&key);
             }
-            return Ok(vec![index]);
+            return Ok(vec![(index, Vec::new())]);
         }
         let mut scope = Scope::new(None);
         scope.items.push(item.clone());
@@ -166,15 +173,12 @@ impl Binder<'_> {
                 && !index.invalid
                 && index.columns.iter().filter(plain).all(|c| columns.contains(&c.column))
                 && columns.iter().all(|n| index.columns.iter().any(|c| c.column == *n));
-            if fits && self.has_expressions(&index, target, &exprs, &given)? {
-                found.push(index.oid);
+            if fits && let Some(assumed) = self.has_expressions(&index, target, &exprs, &given)? {
+                found.push((index.oid, assumed));
             }
         }
         if found.is_empty() {
-            return Err(err!(
-                INVALID_COLUMN_REFERENCE,
-                "there is no unique or exclusion constraint matching the ON CONFLICT specification"
-            ));
+            return Err(no_arbiter());
         }
         Ok(found)
     }
@@ -204,4 +208,38 @@ impl Binder<'_> {
             )),
         }
     }
+}
+
+/// `42P10`: no index is meant by the conflict target.
+pub fn no_arbiter() -> Error {
+    err!(
+        INVALID_COLUMN_REFERENCE,
+        "there is no unique or exclusion constraint matching the ON CONFLICT specification"
+    )
+}
+
+/// The values of parameters with which a condition is the one that an index demands; None: with none.
+fn assumption(demanded: &Expr, given: &Expr) -> Option<Vec<Assumed>> {
+    fn leaves<'e>(e: &'e Expr, out: &mut Vec<&'e Expr>) {
+        let before = out.len();
+        walk::for_children(e, &mut |child| leaves(child, out));
+        if out.len() == before {
+            out.push(e);
+        }
+    }
+    let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+    leaves(demanded, &mut theirs);
+    leaves(given, &mut ours);
+    let mut assumed: Vec<Assumed> = Vec::new();
+    for (theirs, ours) in theirs.iter().zip(&ours) {
+        if let (Expr::Const(value, ty), Expr::Param(n, of)) = (theirs, ours)
+            && ty == of
+            && !assumed.iter().any(|(known, _)| known == n)
+        {
+            assumed.push((*n, value.clone()));
+        }
+    }
+    let value = &mut |n: u32| assumed.iter().find(|(p, _)| *p == n).map(|(_, v)| v.clone());
+    let fixed = walk::map_params(given.clone(), value);
+    walk::same(&fixed, demanded).then_some(assumed)
 }

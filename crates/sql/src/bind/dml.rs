@@ -150,7 +150,7 @@ impl<'a> Binder<'a> {
             items.push(excluded);
         }
         self.note_change(stmt, |change| change.items.clone_from(&items));
-        let (returning, output) = self.returning(&stmt.returning_clause, items, true, returned)?;
+        let (returning, output) = self.returning(&stmt.returning_clause, items, returned)?;
         self.note_returning(stmt, &returning, &output);
         let updates = conflict.as_ref().is_some_and(|c| c.update.is_some());
         checks.policies = self.written_rules(&target, command::INSERT, updates)?;
@@ -541,7 +541,6 @@ impl<'a> Binder<'a> {
         &mut self,
         clause: &Option<pb::ReturningClause>,
         items: Vec<NsItem>,
-        inserts: bool,
         returned: Vec<Returned<'a>>,
     ) -> Result<(Option<Vec<Expr>>, Vec<OutputColumn>)> {
         let Some(clause) = clause else { return Ok((None, Vec::new())) };
@@ -576,27 +575,11 @@ impl<'a> Binder<'a> {
                 (table.column(col)? == ScanColumn::TableOid)
                     .then(|| Expr::Const(Datum::Oid(table.table.oid), OID))
             });
-            // Of an inserted row's place and makers only `xmax` is known: 0, or the transaction
-            // that ON CONFLICT DO UPDATE made it by.
-            let mut rest = target.expr.clone();
-            if inserts && let Some(table) = &table {
-                let xmax = table.col(ScanColumn::Xmax);
-                rest = walk::substitute(rest, &|col| {
-                    (col == xmax).then(|| Expr::Const(Datum::Oid(0), XID))
-                });
-            }
-            if let Some(table) = &table {
-                let known = table.col(ScanColumn::TableOid);
-                rest = walk::substitute(rest, &|col| {
-                    (col == known).then(|| Expr::Const(Datum::Oid(0), OID))
-                });
-            }
-            self.no_system_columns(&scope, &rest, "RETURNING")?;
         }
         Ok((Some(targets.into_iter().map(|t| t.expr).collect()), output))
     }
 
-    /// RETURNING sees a row that has no place yet.
+    /// `0A000` for an expression over a row that has no place yet.
     pub(crate) fn no_system_columns(&self, scope: &Scope<'_>, e: &Expr, place: &str) -> Result<()> {
         let mut used = Vec::new();
         walk::columns_of(e, &mut used);
@@ -654,7 +637,7 @@ impl<'a> Binder<'a> {
         self.need_change_through(&levels, &target, privilege::UPDATE, &written);
         let checks = RowRules { options, ..self.checks(&target)? };
         let (returning, output) =
-            self.returning(&stmt.returning_clause, scope.items, false, returned)?;
+            self.returning(&stmt.returning_clause, scope.items, returned)?;
         self.note_returning(stmt, &returning, &output);
         self.guard_changed(&mut rel, &mut recheck, &target, command::UPDATE)?;
         let policies = self.written_rules(&target, command::UPDATE, false)?;
@@ -697,7 +680,7 @@ impl<'a> Binder<'a> {
         });
         self.need_change_through(&levels, &target, privilege::DELETE, &[]);
         let (returning, output) =
-            self.returning(&stmt.returning_clause, scope.items, false, returned)?;
+            self.returning(&stmt.returning_clause, scope.items, returned)?;
         self.note_returning(stmt, &returning, &output);
         self.guard_changed(&mut rel, &mut recheck, &target, command::DELETE)?;
         self.cte_names.truncate(names);

@@ -64,9 +64,11 @@ impl Binder<'_> {
                 Ok(Expr::IsNull { arg: Box::new(arg), negated })
             }
             NodeEnum::BooleanTest(t) => self.boolean_test(scope, t),
-            NodeEnum::CaseExpr(c) => self.without_sets(scope, "CASE", |b| b.case(scope, c)),
+            NodeEnum::CaseExpr(c) => {
+                self.without_sets(scope, "CASE", |b| b.electively(|b| b.case(scope, c)))
+            }
             NodeEnum::CoalesceExpr(c) => self.without_sets(scope, "COALESCE", |b| {
-                let (args, ty) = b.same_type(scope, &c.args, "COALESCE")?;
+                let (args, ty) = b.electively(|b| b.same_type(scope, &c.args, "COALESCE"))?;
                 Ok(Expr::Coalesce(args, ty))
             }),
             NodeEnum::MinMaxExpr(m) => {
@@ -633,10 +635,16 @@ impl Binder<'_> {
                 return Ok((0..count).fold(bound, |bound, _| not(bound)));
             }
         };
-        let mut args = Vec::with_capacity(e.args.len());
+        let mut args: Vec<Expr> = Vec::with_capacity(e.args.len());
+        let mut decided = false;
         for arg in &e.args {
             let position = self.at(ast::location_of(arg));
-            let bound = self.expr_node(scope, arg)?;
+            // A constant before it may decide.
+            decided |= args.last().is_some_and(|arg| self.is_of_constants(arg));
+            let bound = match decided {
+                true => self.electively(|b| b.expr_node(scope, arg))?,
+                false => self.expr_node(scope, arg)?,
+            };
             args.push(self.boolean(bound, what, position)?);
         }
         Ok(if and_op { and(args) } else { or(args) })

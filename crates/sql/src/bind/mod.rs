@@ -160,7 +160,9 @@ pub(crate) struct Binder<'a> {
     /// Keeps calls and casts of constants as they are, for printing.
     pub(crate) unfolded: bool,
     /// See [`crate::plan::Prepared::constant_calls`].
-    pub(crate) constant_calls: std::cell::RefCell<Vec<Expr>>,
+    pub(crate) constant_calls: std::cell::RefCell<Vec<crate::plan::ConstantCall>>,
+    /// How many expressions around the one at hand may leave it out.
+    pub(crate) elective: u32,
     /// OVERRIDING of the INSERT that is being bound ([`pb::OverridingKind`]).
     pub(crate) overriding: i32,
     /// Notes what printing needs, while a view's query is bound.
@@ -230,6 +232,7 @@ impl<'a> Binder<'a> {
             subqueries: Vec::new(),
             unfolded: false,
             constant_calls: Default::default(),
+            elective: 0,
             overriding: 0,
             record: None,
             calling: false,
@@ -449,6 +452,14 @@ impl<'a> Binder<'a> {
         let variables = self.variables.take();
         let result = f(self);
         self.variables = variables;
+        result
+    }
+
+    /// Binds what an expression may leave out.
+    pub(crate) fn electively<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
+        self.elective += 1;
+        let result = f(self);
+        self.elective -= 1;
         result
     }
 

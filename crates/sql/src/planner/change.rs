@@ -11,7 +11,7 @@ use crate::expr::Expr;
 use crate::logical::{self, Change, ChangeAction, ChildTarget, Col, Rel, RelLock, TableRel};
 use crate::plan::{
     Conflict, ConflictUpdate, LockTarget, MergeAction, MergeClause, Modify, ModifyAction,
-    ModifyChild, Node, Plan, ScanColumn,
+    ModifyChild, Node, PLACED, Plan, ScanColumn,
 };
 
 impl Planner<'_> {
@@ -77,6 +77,7 @@ impl Planner<'_> {
                 (ModifyAction::Delete { input, columns, recheck }, estimate)
             }
         };
+        let placed = self.placed(&table, &action, returning.as_deref(), &mut layout);
         let returning = match returning {
             Some(list) => {
                 let mut out = Vec::with_capacity(list.len());
@@ -91,8 +92,33 @@ impl Planner<'_> {
         let tableoid = table.col(ScanColumn::TableOid);
         let tableoid = places.iter().position(|c| *c == tableoid).unwrap_or(0) as u16;
         let table = table.table;
-        let modify = Modify { table, indexes, action, returning, checks, children, tableoid };
+        let modify = Modify { table, indexes, action, returning, checks, children, tableoid, places: placed };
         Ok(Plan { node: Node::Modify(Box::new(modify)), estimate })
+    }
+
+    /// Makes room behind a change's input for what is known of a row when it is written, if RETURNING asks for
+    /// that; whether it does.
+    fn placed(
+        &self,
+        table: &TableRel,
+        action: &ModifyAction,
+        returning: Option<&[Expr]>,
+        layout: &mut Vec<Col>,
+    ) -> bool {
+        let inserts = matches!(action, ModifyAction::Insert { .. });
+        let known = if inserts { &PLACED[..4] } else { &PLACED[..] };
+        let known: Vec<Col> = known.iter().map(|c| table.col(*c)).collect();
+        let asks = |e: &Expr| {
+            let used = Cols::of(e);
+            known.iter().any(|col| used.contains(*col))
+        };
+        if !returning.is_some_and(|list| list.iter().any(asks)) {
+            return false;
+        }
+        // The input has the columns of the row as it was.
+        layout.iter_mut().filter(|col| known.contains(col)).for_each(|col| *col = Col::MAX);
+        layout.extend(known);
+        true
     }
 
     /// The children of a change's table, for rows that are in them.
@@ -133,21 +159,27 @@ impl Planner<'_> {
         own: &[Col],
         indexes: &[Arc<Index>],
     ) -> Result<Conflict> {
+        let named = |index: &Index| conflict.arbiters.iter().find(|(oid, _)| *oid == index.oid);
         let wanted = |index: &Index| {
             (index.unique || !index.exclude.is_empty())
-                && (conflict.arbiters.is_empty() || conflict.arbiters.contains(&index.oid))
+                && (conflict.arbiters.is_empty() || named(index).is_some())
         };
         let places = indexes.iter().enumerate().filter(|(_, i)| wanted(i));
         let arbiters = places.map(|(n, _)| n).collect();
+        let assumes = |(n, index): (usize, &Arc<Index>)| {
+            let (_, assumed) = named(index).filter(|(_, assumed)| !assumed.is_empty())?;
+            Some((n, assumed.clone()))
+        };
+        let assumed = indexes.iter().enumerate().filter_map(assumes).collect();
         let any = conflict.arbiters.is_empty();
         let Some(update) = conflict.update else {
-            return Ok(Conflict { arbiters, any, update: None });
+            return Ok(Conflict { arbiters, assumed, any, update: None });
         };
         let mut layout = own.to_vec();
         layout.extend(all_columns(&update.excluded));
         let set = self.assignments(update.set, &layout)?;
         let condition = self.condition(update.conditions, &layout)?;
-        Ok(Conflict { arbiters, any, update: Some(ConflictUpdate { set, condition }) })
+        Ok(Conflict { arbiters, assumed, any, update: Some(ConflictUpdate { set, condition }) })
     }
 
     fn assignments(&mut self, set: Vec<(u16, Expr)>, layout: &[Col]) -> Result<Vec<(u16, Expr)>> {

@@ -59,7 +59,7 @@ impl Planner<'_> {
             return 1.0;
         }
         let mut unknown = false;
-        let found = leaf_count(self.cx.catalog, &table.table, &prune, &mut |e| {
+        let found = leaf_count(self.cx.catalog, &table.table, &prune, self.cx.format, &mut |e| {
             let known = self.estimated(e);
             unknown |= known.is_none();
             Ok(known)
@@ -206,7 +206,7 @@ fn prune(parts: &[Part<'_>], own: &Cols, e: &Expr) -> Prune {
 }
 
 fn test(part: &Part<'_>, own: &Cols, e: &Expr) -> Option<Prune> {
-    if let Some(c) = part.key.comparison(e, own).filter(|c| is_of_kind(part, c.value.ty())) {
+    if let Some(c) = part.key.comparison(e, own).filter(|c| has_place(part, c.value.ty())) {
         let exact = c.exact;
         return Some(Prune::Test(
             part.name,
@@ -262,6 +262,15 @@ fn is_of_kind(part: &Part<'_>, ty: base::Oid) -> bool {
     own == ty || both(&[INT2, INT4, INT8]) || both(&[TEXT, VARCHAR, BPCHAR, NAME])
 }
 
+/// Whether a value of a type has a place among those of a column that is a key: of dates and times that is known
+/// when the value is.
+fn has_place(part: &Part<'_>, ty: base::Oid) -> bool {
+    use types::oids::{DATE, TIMESTAMP, TIMESTAMPTZ};
+    let of_time = |ty: base::Oid| [DATE, TIMESTAMP, TIMESTAMPTZ].contains(&ty);
+    let times = of_time(part.key.ty()) && of_time(types::user::base_type(ty, -1).0);
+    is_of_kind(part, ty) || times && matches!(part.name, PruneKey::Column(_))
+}
+
 /// A boolean key by itself.
 fn boolean(part: &Part<'_>, e: &Expr) -> Option<Prune> {
     let truth = |value| {
@@ -296,7 +305,7 @@ fn rows(
     let compared = |name: &'static str, (a, b, ..): &(Expr, Expr, _, _)| {
         parts.iter().find_map(|part| {
             let c = part.key.compared(name, a, b, own)?;
-            if !is_of_kind(part, c.value.ty()) {
+            if !has_place(part, c.value.ty()) {
                 return None;
             }
             let test = match c.op {
