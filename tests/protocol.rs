@@ -795,12 +795,7 @@ fn texts_come_and_go_in_the_clients_encoding() {
         bind.extend([0, 1, 0, binary, 0, 1, 0, 0, 0, 2]);
         bind.extend(b"\xe9x");
         bind.extend([0, 1, 0, binary]);
-        let all = [
-            parse("", statement, &[25]),
-            message(b'B', &bind),
-            execute("", 0),
-            sync(),
-        ];
+        let all = [parse("", statement, &[25]), message(b'B', &bind), execute("", 0), sync()];
         let lines = raw.talk(&all.concat());
         let row = lines.iter().find(|l| l.starts_with("D ")).cloned().unwrap_or_default();
         assert!(row.starts_with("D c3a978|\u{fffd}x|"), "{lines:?}");

@@ -688,7 +688,11 @@ fn keeps_values((from, old): (Oid, i32), (to, new): (Oid, i32)) -> bool {
 }
 
 /// Whether local times become instants as they stand, or the other way: where the session's zone is UTC.
-fn is_same_time((from, old): (Oid, i32), (to, new): (Oid, i32), zone: &types::io::TimeZone) -> bool {
+fn is_same_time(
+    (from, old): (Oid, i32),
+    (to, new): (Oid, i32),
+    zone: &types::io::TimeZone,
+) -> bool {
     use types::oids::{TIMESTAMP, TIMESTAMPTZ};
     let turned = matches!((from, to), (TIMESTAMP, TIMESTAMPTZ) | (TIMESTAMPTZ, TIMESTAMP));
     let wider = new == -1 || (old != -1 && new >= old);

@@ -177,7 +177,9 @@ pub fn set(cx: &mut ExecContext<'_>, change: &BaseChange) -> Result<()> {
     }
     let shown = types::io::format_type(Oid(id), -1);
     let (Some(ty), Some(mut base)) = (found, base) else {
-        if known.as_ref().is_some_and(|io| view.user_type(id).is_none() && io.element == Oid::INVALID)
+        if known
+            .as_ref()
+            .is_some_and(|io| view.user_type(id).is_none() && io.element == Oid::INVALID)
         {
             return Err(Error::unsupported("a change of a built-in type"));
         }

@@ -194,9 +194,7 @@ fn placed(
         (Place::Near(low, high), Test::Equal(_)) => {
             Known::And(vec![one(Test::Lower(low, true)), one(Test::Upper(high, true))])
         }
-        (Place::Below, Test::Lower(..)) | (Place::Above, Test::Upper(..)) => {
-            one(Test::NotNull)
-        }
+        (Place::Below, Test::Lower(..)) | (Place::Above, Test::Upper(..)) => one(Test::NotNull),
         (Place::Below | Place::Above | Place::Behind(_), _) => Known::Never,
     })
 }

@@ -422,7 +422,9 @@ pub fn users(view: &Snapshot, id: u32) -> Vec<(Item, bool)> {
             UserTypeKind::Base(base) => base.functions.contains(&id),
             // A domain takes over what sends and analyzes values.
             UserTypeKind::Domain { base, .. } => match view.user_type(*base).map(|t| &t.kind) {
-                Some(UserTypeKind::Base(base)) => [1, 3, 6].iter().any(|at| base.functions[*at] == id),
+                Some(UserTypeKind::Base(base)) => {
+                    [1, 3, 6].iter().any(|at| base.functions[*at] == id)
+                }
                 _ => false,
             },
             UserTypeKind::Range(r) => [r.class, r.canonical, r.diff].contains(&id),

@@ -105,8 +105,7 @@ fn left_out(scan: &PartitionScan, run: &mut Run<'_, '_>) -> Result<(Vec<Plan>, u
         let known = !late(e) && walk::max_param(e).is_none() && !walk::is_changeable(e);
         if known { eval::eval(e, Row::Empty, run).map(Some) } else { Ok(None::<Datum>) }
     };
-    let before =
-        sql::prune::leaves(&view, &scan.table, &scan.prune, format, &mut planned)?.len();
+    let before = sql::prune::leaves(&view, &scan.table, &scan.prune, format, &mut planned)?.len();
     let mut value = |e: &Expr| {
         let known = !late(e) && walk::max_param(e).is_none_or(|n| (n as usize) < run.params.len());
         if known { eval::eval(e, Row::Empty, run).map(Some) } else { Ok(None::<Datum>) }

@@ -202,7 +202,7 @@ impl PartitionScan {
     fn begin(&mut self, plan: &sql::plan::PartitionScan, run: &mut Run<'_, '_>) -> Result<()> {
         let view = view_of(run);
         let format = run.cx.format;
-    let mut value = |e: &sql::Expr| eval::eval(e, Row::Empty, run).map(Some);
+        let mut value = |e: &sql::Expr| eval::eval(e, Row::Empty, run).map(Some);
         let parts = sql::prune::leaves(&view, &plan.table, &plan.prune, format, &mut value)?;
         let is_default =
             |t: &Arc<Table>| matches!(t.bound.as_deref(), Some(catalog::PartitionBound::Default));

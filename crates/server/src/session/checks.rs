@@ -44,7 +44,8 @@ fn invalid(id: SettingId, text: &str) -> base::Error {
 }
 
 fn table_method(text: &str) -> Result<()> {
-    let refused = |detail: String| invalid(setting::DEFAULT_TABLE_ACCESS_METHOD, text).detail(detail);
+    let refused =
+        |detail: String| invalid(setting::DEFAULT_TABLE_ACCESS_METHOD, text).detail(detail);
     match text {
         "heap" => Ok(()),
         "" => Err(refused("default_table_access_method cannot be empty.".to_owned())),

@@ -36,9 +36,8 @@ impl SessionState {
         if encoding.is_plain() || bytes.is_ascii() {
             return Ok(Cow::Borrowed(bytes));
         }
-        let way: Way<'_> = &|bytes| {
-            Ok(Cow::Owned(encodings::to_utf8(encoding, bytes)?.into_owned().into_bytes()))
-        };
+        let way: Way<'_> =
+            &|bytes| Ok(Cow::Owned(encodings::to_utf8(encoding, bytes)?.into_owned().into_bytes()));
         Ok(binary(ty, bytes, way)?.map_or(Cow::Borrowed(bytes), Cow::Owned))
     }
 }
@@ -171,8 +170,14 @@ fn body(tag: u8, body: &[u8], way: Way<'_>, out: &mut Vec<u8>) -> Result<()> {
 fn binary(ty: Oid, bytes: &[u8], way: Way<'_>) -> Result<Option<Vec<u8>>> {
     let (ty, _) = user::base_type(ty, -1);
     match ty {
-        oids::TEXT | oids::VARCHAR | oids::BPCHAR | oids::NAME | oids::UNKNOWN | oids::CSTRING
-        | oids::JSON | oids::REFCURSOR => return Ok(Some(way(bytes)?.into_owned())),
+        oids::TEXT
+        | oids::VARCHAR
+        | oids::BPCHAR
+        | oids::NAME
+        | oids::UNKNOWN
+        | oids::CSTRING
+        | oids::JSON
+        | oids::REFCURSOR => return Ok(Some(way(bytes)?.into_owned())),
         oids::JSONB | oids::JSONPATH => {
             let (version, text) = bytes.split_at(1.min(bytes.len()));
             return Ok(Some([version, &way(text)?].concat()));
@@ -200,12 +205,7 @@ fn number(bytes: &[u8]) -> Option<i32> {
 
 /// Values with their lengths behind a head of so many bytes: of an array, or with their types, of a record. None when
 /// they aren't formed so, which whoever reads them will say.
-fn parts(
-    bytes: &[u8],
-    head: usize,
-    element: Option<Oid>,
-    way: Way<'_>,
-) -> Result<Option<Vec<u8>>> {
+fn parts(bytes: &[u8], head: usize, element: Option<Oid>, way: Way<'_>) -> Result<Option<Vec<u8>>> {
     let Some((head, mut rest)) = bytes.split_at_checked(head) else { return Ok(None) };
     let mut out = head.to_vec();
     while !rest.is_empty() {

@@ -14,8 +14,8 @@ use types::encodings::Encoding;
 use types::{Batch, Column, Datum, FormatContext, TypeIo, io, oids, user};
 use wire::rows;
 
-use super::{names, recode};
 use super::portal::ResultFormats;
+use super::{names, recode};
 use crate::connection::Output;
 
 /// RowDescription of a statement's or portal's columns.

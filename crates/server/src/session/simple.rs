@@ -6,9 +6,9 @@
 use base::{Error, Result};
 use sql::Statement;
 
+use super::SessionState;
 use super::portal::ResultFormats;
 use super::transaction::Block;
-use super::SessionState;
 use crate::session::statement_run::Run;
 
 impl SessionState {

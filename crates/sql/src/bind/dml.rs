@@ -636,8 +636,7 @@ impl<'a> Binder<'a> {
         let written: Vec<u16> = set.iter().map(|(n, _)| *n).collect();
         self.need_change_through(&levels, &target, privilege::UPDATE, &written);
         let checks = RowRules { options, ..self.checks(&target)? };
-        let (returning, output) =
-            self.returning(&stmt.returning_clause, scope.items, returned)?;
+        let (returning, output) = self.returning(&stmt.returning_clause, scope.items, returned)?;
         self.note_returning(stmt, &returning, &output);
         self.guard_changed(&mut rel, &mut recheck, &target, command::UPDATE)?;
         let policies = self.written_rules(&target, command::UPDATE, false)?;
@@ -679,8 +678,7 @@ impl<'a> Binder<'a> {
             change.conditions.clone_from(&recheck);
         });
         self.need_change_through(&levels, &target, privilege::DELETE, &[]);
-        let (returning, output) =
-            self.returning(&stmt.returning_clause, scope.items, returned)?;
+        let (returning, output) = self.returning(&stmt.returning_clause, scope.items, returned)?;
         self.note_returning(stmt, &returning, &output);
         self.guard_changed(&mut rel, &mut recheck, &target, command::DELETE)?;
         self.cte_names.truncate(names);

@@ -92,7 +92,16 @@ impl Planner<'_> {
         let tableoid = table.col(ScanColumn::TableOid);
         let tableoid = places.iter().position(|c| *c == tableoid).unwrap_or(0) as u16;
         let table = table.table;
-        let modify = Modify { table, indexes, action, returning, checks, children, tableoid, places: placed };
+        let modify = Modify {
+            table,
+            indexes,
+            action,
+            returning,
+            checks,
+            children,
+            tableoid,
+            places: placed,
+        };
         Ok(Plan { node: Node::Modify(Box::new(modify)), estimate })
     }
 

@@ -70,8 +70,7 @@ impl Printer<'_, '_> {
 
     /// Names for a table's columns; None: those of the catalog will do.
     fn names_of_item(&self, item: &NsItem, using: &[String]) -> Option<Vec<String>> {
-        let (old, new) =
-            (self.binder.cx.catalog.table(item.oid)?, self.naming.table(item.oid)?);
+        let (old, new) = (self.binder.cx.catalog.table(item.oid)?, self.naming.table(item.oid)?);
         let merged = |name: &str| using.iter().any(|n| n == name);
         let mut wanted = Vec::with_capacity(item.columns.len());
         let mut needed = false;

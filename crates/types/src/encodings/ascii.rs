@@ -46,9 +46,8 @@ pub fn to_ascii(encoding: Encoding, bytes: &[u8]) -> Result<String> {
 /// `42704`.
 pub fn of_code(code: i32) -> Result<Encoding> {
     let name = super::of_number(code).map(|(name, _)| name);
-    name.and_then(Encoding::find).ok_or_else(|| {
-        err!(UNDEFINED_OBJECT, "{code} is not a valid encoding code")
-    })
+    name.and_then(Encoding::find)
+        .ok_or_else(|| err!(UNDEFINED_OBJECT, "{code} is not a valid encoding code"))
 }
 
 /// The encoding with a name.
@@ -56,7 +55,6 @@ pub fn of_code(code: i32) -> Result<Encoding> {
 /// # Errors
 /// `42704`.
 pub fn named(name: &str) -> Result<Encoding> {
-    Encoding::find(name).ok_or_else(|| {
-        err!(UNDEFINED_OBJECT, "{name} is not a valid encoding name")
-    })
+    Encoding::find(name)
+        .ok_or_else(|| err!(UNDEFINED_OBJECT, "{name} is not a valid encoding name"))
 }

@@ -142,7 +142,8 @@ fn is_formed(encoding: Encoding, bytes: &[u8]) -> bool {
         (Encoding::EUC_JP | Encoding::EUC_CN | Encoding::EUC_KR, both) => both.iter().all(euc),
         (Encoding::SJIS, [_]) => true,
         (Encoding::SJIS, [first, second, ..]) => {
-            matches!(first, 0x81..=0x9f | 0xe0..=0xfc) && matches!(second, 0x40..=0x7e | 0x80..=0xfc)
+            matches!(first, 0x81..=0x9f | 0xe0..=0xfc)
+                && matches!(second, 0x40..=0x7e | 0x80..=0xfc)
         }
         (Encoding::GB18030, [a, b, c, d]) => {
             let (lead, digit) = (0x81..=0xfe, 0x30..=0x39);
@@ -180,8 +181,7 @@ pub(super) fn first(encoding: Encoding, bytes: &[u8]) -> Found {
         _ => {}
     }
     if is_single(encoding) {
-        let character =
-            single(encoding).and_then(|s| s.characters[usize::from(bytes[0] - 0x80)]);
+        let character = single(encoding).and_then(|s| s.characters[usize::from(bytes[0] - 0x80)]);
         return character.map_or(Found::Unmapped(1), |c| Found::Character(c, 1));
     }
     let length = length(encoding, bytes);
@@ -202,8 +202,7 @@ fn code(bytes: &[u8]) -> u32 {
 fn decode(encoding: Encoding, bytes: &[u8]) -> Option<char> {
     let code = code(bytes);
     let number = encoding.number();
-    if let Ok(at) =
-        differences::DECODED.binary_search_by_key(&(number, code), |(e, c, _)| (*e, *c))
+    if let Ok(at) = differences::DECODED.binary_search_by_key(&(number, code), |(e, c, _)| (*e, *c))
     {
         return char::from_u32(differences::DECODED[at].2).filter(|c| *c != '\0');
     }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use base::{Error, Result, err};
 
-use super::characters::{self, Found};
 use super::Encoding;
+use super::characters::{self, Found};
 use crate::bulk::Pace;
 
 /// The bytes of an error, as it shows them: at most eight.
@@ -89,7 +89,9 @@ fn decode(encoding: Encoding, bytes: &[u8], out: &mut String) -> Result<usize> {
                 out.push(character);
                 at += length;
             }
-            Found::Unmapped(length) => return Err(unmapped(&rest[..length], encoding, Encoding::UTF8)),
+            Found::Unmapped(length) => {
+                return Err(unmapped(&rest[..length], encoding, Encoding::UTF8));
+            }
             Found::Malformed(length) => return Err(malformed(encoding, rest, length)),
         }
     }

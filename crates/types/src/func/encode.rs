@@ -137,9 +137,8 @@ fn decode(text: &str, format: &str) -> Result<Datum> {
 
 /// `convert` and its kin; `way`: "source" or "destination".
 fn named(name: &str, way: &str) -> Result<Encoding> {
-    Encoding::find(name).ok_or_else(|| {
-        err!(INVALID_PARAMETER_VALUE, "invalid {way} encoding name \"{name}\"")
-    })
+    Encoding::find(name)
+        .ok_or_else(|| err!(INVALID_PARAMETER_VALUE, "invalid {way} encoding name \"{name}\""))
 }
 
 fn convert(bytes: &[u8], from: &str, to: &str) -> Result<Datum> {
