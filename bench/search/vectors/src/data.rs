@@ -21,7 +21,12 @@ impl Random {
 }
 
 /// Points around 1,000 centres.
-pub fn points(count: usize, dimensions: usize, random: &mut Random, centres: &[Vec<f32>]) -> Vec<Vec<f32>> {
+pub fn points(
+    count: usize,
+    dimensions: usize,
+    random: &mut Random,
+    centres: &[Vec<f32>],
+) -> Vec<Vec<f32>> {
     let one = |_| {
         let centre = &centres[(random.unit() * centres.len() as f32) as usize % centres.len()];
         centre.iter().take(dimensions).map(|c| c + 0.5 * random.normal()).collect()

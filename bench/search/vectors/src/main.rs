@@ -45,8 +45,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     graph.parallel_insert(&data);
     println!("{rows} x {dimensions}; build: hnsw_rs {:.1} s", began.elapsed().as_secs_f64());
 
-    let mut client =
-        Client::connect(&format!("host=127.0.0.1 port={port} user=postgres dbname=postgres"), NoTls)?;
+    let mut client = Client::connect(
+        &format!("host=127.0.0.1 port={port} user=postgres dbname=postgres"),
+        NoTls,
+    )?;
     client.batch_execute(&format!(
         "CREATE EXTENSION IF NOT EXISTS vector; DROP TABLE IF EXISTS bench_vectors;
          CREATE TABLE bench_vectors (id int, e vector({dimensions}))"
@@ -64,10 +66,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     ))?;
     println!("build: Threadgres {:.1} s", began.elapsed().as_secs_f64());
     client.batch_execute("SET enable_seqscan = off")?;
-    let query = client
-        .prepare("SELECT id FROM bench_vectors ORDER BY e <-> $1::text::vector LIMIT 10")?;
+    let query =
+        client.prepare("SELECT id FROM bench_vectors ORDER BY e <-> $1::text::vector LIMIT 10")?;
     let texts: Vec<String> = queries.iter().map(|q| text(q)).collect();
-    println!("{:>4} {:>10} {:>8} {:>12} {:>8} {:>6}", "ef", "hnsw_rs/s", "recall", "Threadgres/s", "recall", "ratio");
+    println!(
+        "{:>4} {:>10} {:>8} {:>12} {:>8} {:>6}",
+        "ef", "hnsw_rs/s", "recall", "Threadgres/s", "recall", "ratio"
+    );
     for ef in [20, 40, 80, 160] {
         let began = Instant::now();
         let found: Vec<Vec<usize>> = queries

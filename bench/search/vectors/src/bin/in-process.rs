@@ -12,7 +12,7 @@ mod data;
 use std::sync::Arc;
 use std::time::Instant;
 
-use access::vector::{ByDistance, Iterative, VectorOps, VectorSearch};
+use access::vector::{Iterative, VectorOps, VectorSearch};
 use access::{AnyIndex, hnsw::HnswIndex};
 use base::{RelId, TupleId};
 use data::{NEAREST, Random, exact, points, recall};
@@ -101,7 +101,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let index = AnyIndex::Hnsw(index);
     let owner = manager.new_owner(&sched::current(), 0);
     let tx = manager.begin(&owner, Isolation::ReadCommitted, false);
-    println!("{:>4} {:>10} {:>8} {:>10} {:>8} {:>6}", "ef", "hnsw_rs/s", "recall", "here/s", "recall", "ratio");
+    println!(
+        "{:>4} {:>10} {:>8} {:>10} {:>8} {:>6}",
+        "ef", "hnsw_rs/s", "recall", "here/s", "recall", "ratio"
+    );
     for ef in [20, 40, 80, 160] {
         let began = Instant::now();
         let found: Vec<Vec<usize>> = queries
@@ -131,7 +134,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         let own = asked as f64 / began.elapsed().as_secs_f64();
         let own_recall = recall(&found, &wanted);
-        println!("{ef:>4} {other:>10.0} {other_recall:>8.3} {own:>10.0} {own_recall:>8.3} {:>6.2}", own / other);
+        println!(
+            "{ef:>4} {other:>10.0} {other_recall:>8.3} {own:>10.0} {own_recall:>8.3} {:>6.2}",
+            own / other
+        );
     }
     tx.abort();
     drop(index);
