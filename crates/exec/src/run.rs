@@ -11,7 +11,6 @@ use crate::context::ExecContext;
 use crate::ops::measure::{Measure, MeasuredPart};
 use crate::ops::team::Member;
 use crate::subquery::SubqueryState;
-use crate::table::Version;
 
 /// What all operators and expressions of one execution share.
 pub struct Run<'r, 'c> {
@@ -53,7 +52,7 @@ pub struct ExecState {
     /// The change of rows at hand asks where they are ([`sql::plan::Modify::places`]).
     pub asks_places: bool,
     /// Then: the version that was written last.
-    pub placed: Option<Version>,
+    pub placed: Option<(base::TupleId, access::SystemColumns)>,
 }
 
 impl ExecState {

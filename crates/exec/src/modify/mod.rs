@@ -38,7 +38,7 @@ use crate::language::{TriggerEvent, TriggerTiming};
 use crate::ops::operator::{Operator, build, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
-use crate::table::{Projection, system_value};
+use crate::table::{Projection, Version, system_value};
 
 pub use errors::{
     duplicated_in_build, excluded_in_build, may_read, missing_parent, mixed_nulls, named_for_part,
@@ -596,7 +596,10 @@ impl ModifyOp {
             }
             let placed = run.state.placed.take();
             row.extend(PLACED.iter().map(|column| match placed {
-                Some(version) => system_value(*column, modify.table.oid, version),
+                Some((tid, system)) => {
+                    let version = Version { tid, root: tid, system };
+                    system_value(*column, modify.table.oid, version)
+                }
                 None => Datum::Null,
             }));
         }

@@ -27,7 +27,7 @@ use crate::overflow::Overflow;
 use crate::partition::Belongs;
 use crate::rows::Row;
 use crate::run::Run;
-use crate::table::{self, KeyCodec, TableHandle, Version};
+use crate::table::{self, KeyCodec, TableHandle};
 use crate::tally::Pages;
 
 /// One index of the table.
@@ -483,8 +483,7 @@ impl Writer {
             return Ok(());
         }
         let version = self.target.handle.heap.fetch_version(tid)?;
-        let placed = |v: HeapTuple| Version { tid, root: v.root, system: v.system };
-        run.state.placed = version.map(placed);
+        run.state.placed = version.map(|version| (tid, version.system));
         Ok(())
     }
 

@@ -20,6 +20,7 @@ mod autonomous;
 mod base_backup;
 mod blocking;
 pub mod checks;
+mod client_text;
 mod control;
 mod copy;
 mod cursor;

@@ -10,52 +10,8 @@ use types::user::{self, UserKind};
 use types::{TypeIo, oids};
 use wire::response;
 
-use super::{SessionState, utf8};
-
 /// A way from one encoding to another.
 pub type Way<'a> = &'a dyn Fn(&[u8]) -> Result<Cow<'_, [u8]>>;
-
-impl SessionState {
-    /// The client's encoding.
-    pub(super) fn encoding(&self) -> Encoding {
-        self.settings.format.client_encoding
-    }
-
-    /// A name or text of the client's message.
-    pub(super) fn text<'a>(&self, bytes: &'a [u8]) -> Result<Cow<'a, str>> {
-        let encoding = self.encoding();
-        if encoding.is_plain() {
-            return utf8(bytes).map(Cow::Borrowed);
-        }
-        encodings::to_utf8(encoding, bytes)
-    }
-
-    /// A parameter of this type in binary form, with the texts in it.
-    pub(super) fn binary_parameter<'a>(&self, ty: Oid, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>> {
-        let encoding = self.encoding();
-        if encoding.is_plain() || bytes.is_ascii() {
-            return Ok(Cow::Borrowed(bytes));
-        }
-        let way: Way<'_> =
-            &|bytes| Ok(Cow::Owned(encodings::to_utf8(encoding, bytes)?.into_owned().into_bytes()));
-        Ok(binary(ty, bytes, way)?.map_or(Cow::Borrowed(bytes), Cow::Owned))
-    }
-}
-
-impl SessionState {
-    /// A result in the client's encoding.
-    pub(super) fn recoded(&self, ty: Oid, bytes: Vec<u8>, in_binary: bool) -> Result<Vec<u8>> {
-        let encoding = self.encoding();
-        if encoding.is_plain() || bytes.is_ascii() {
-            return Ok(bytes);
-        }
-        let way = strict(encoding);
-        match in_binary {
-            true => Ok(binary(ty, &bytes, &way)?.unwrap_or(bytes)),
-            false => Ok(way(&bytes)?.into_owned()),
-        }
-    }
-}
 
 /// Appends an ErrorResponse; when the client's encoding lacks a character of it, that is the error.
 pub fn error(out: &mut Vec<u8>, error: &Error, encoding: Encoding) {
@@ -112,7 +68,7 @@ pub fn value(
 }
 
 /// From the database's texts to the client's.
-fn strict(encoding: Encoding) -> impl Fn(&[u8]) -> Result<Cow<'_, [u8]>> {
+pub(super) fn strict(encoding: Encoding) -> impl Fn(&[u8]) -> Result<Cow<'_, [u8]>> {
     move |bytes| {
         let text = std::str::from_utf8(bytes)
             .map_err(|_| Error::internal("a text of the server is no UTF-8"))?;
@@ -167,7 +123,7 @@ fn body(tag: u8, body: &[u8], way: Way<'_>, out: &mut Vec<u8>) -> Result<()> {
 }
 
 /// The binary form of a value with its texts recoded; None when the type has none.
-fn binary(ty: Oid, bytes: &[u8], way: Way<'_>) -> Result<Option<Vec<u8>>> {
+pub(super) fn binary(ty: Oid, bytes: &[u8], way: Way<'_>) -> Result<Option<Vec<u8>>> {
     let (ty, _) = user::base_type(ty, -1);
     match ty {
         oids::TEXT

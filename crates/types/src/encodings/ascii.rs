@@ -34,8 +34,9 @@ pub fn to_ascii(encoding: Encoding, bytes: &[u8]) -> Result<String> {
         byte => char::from(*byte),
     };
     let mut out = String::with_capacity(bytes.len());
-    for piece in crate::bulk::byte_pieces(bytes) {
-        out.extend(piece?.iter().map(one));
+    for piece in bytes.chunks(64 << 10) {
+        sched::check_interrupts_now()?;
+        out.extend(piece.iter().map(one));
     }
     Ok(out)
 }

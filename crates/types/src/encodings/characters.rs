@@ -9,7 +9,7 @@ use encoding_rs::{self as web, DecoderResult, EncoderResult};
 
 use super::{ENCODINGS, Encoding, differences};
 
-/// What stands at the beginning of bytes.
+/// The first of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// A character of this many bytes.

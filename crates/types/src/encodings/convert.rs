@@ -6,7 +6,17 @@ use base::{Error, Result, err};
 
 use super::Encoding;
 use super::characters::{self, Found};
-use crate::bulk::Pace;
+
+/// Looks for interrupts now and then. (That of `bulk` would close a circle: formats of values name encodings.)
+#[derive(Default)]
+struct Pace(u8);
+
+impl Pace {
+    fn step(&mut self) -> Result<()> {
+        self.0 = self.0.wrapping_add(1);
+        if self.0 == 0 { sched::check_interrupts_now() } else { Ok(()) }
+    }
+}
 
 /// The bytes of an error, as it shows them: at most eight.
 fn shown(bytes: &[u8], count: usize) -> String {
@@ -274,7 +284,7 @@ pub struct Recoder {
     encoding: Encoding,
     /// The beginning of a character.
     left: Vec<u8>,
-    /// What the text before must be used up for.
+    /// Raised when the text before it has been used up.
     error: Option<Error>,
 }
 
