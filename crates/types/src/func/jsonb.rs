@@ -1,13 +1,19 @@
 //! Functions that only jsonb has: comparison, containment, change, and the path language.
 
-use base::Result;
+use std::cmp::Ordering;
 
+use base::{Error, Result, err};
+
+use super::template::read::standard;
 use super::{Body, NamedBody, S};
 use crate::bulk;
+use crate::datetime::{self, SECOND};
 use crate::datum::Datum;
+use crate::io::DateStyle;
 use crate::jsonb::path::Path;
-use crate::jsonb::path::eval;
+use crate::jsonb::path::eval::{self, Clock, Moment};
 use crate::jsonb::{self, Change, Json};
+use crate::order::timetz_utc;
 
 fn json(j: Json) -> Datum {
     Datum::jsonb(j)
@@ -104,17 +110,17 @@ fn how(a: &[Datum]) -> (&Path, &Json, (&Json, bool)) {
 
 fn query(a: &[Datum], zone: Option<&crate::FormatContext>) -> Result<Vec<Json>> {
     let (path, target, options) = how(a);
-    eval::query(path, target, options, zone)
+    eval::query(path, target, options, &SessionClock(zone))
 }
 
 fn exists(a: &[Datum], zone: Option<&crate::FormatContext>) -> Result<Datum> {
     let (path, target, options) = how(a);
-    Ok(eval::exists(path, target, options, zone)?.into())
+    Ok(eval::exists(path, target, options, &SessionClock(zone))?.into())
 }
 
 fn matches(a: &[Datum], zone: Option<&crate::FormatContext>) -> Result<Datum> {
     let (path, target, options) = how(a);
-    Ok(eval::matches(path, target, options, zone)?.into())
+    Ok(eval::matches(path, target, options, &SessionClock(zone))?.into())
 }
 
 fn first(a: &[Datum], zone: Option<&crate::FormatContext>) -> Result<Datum> {
@@ -208,14 +214,151 @@ fn paths() -> Vec<NamedBody> {
         (
             "jsonb_path_exists_opr",
             S(|a, _| {
-                Ok(eval::exists(as_path(&a[1]), a[0].as_jsonb(), (&no_vars(), true), None)?.into())
+                Ok(eval::exists(
+                    as_path(&a[1]),
+                    a[0].as_jsonb(),
+                    (&no_vars(), true),
+                    &SessionClock(None),
+                )?
+                .into())
             }),
         ),
         (
             "jsonb_path_match_opr",
             S(|a, _| {
-                Ok(eval::matches(as_path(&a[1]), a[0].as_jsonb(), (&no_vars(), true), None)?.into())
+                Ok(eval::matches(
+                    as_path(&a[1]),
+                    a[0].as_jsonb(),
+                    (&no_vars(), true),
+                    &SessionClock(None),
+                )?
+                .into())
             }),
         ),
     ]
+}
+
+/// The clock of a session; none: values without a zone are not compared with others that have one.
+struct SessionClock<'a>(Option<&'a crate::FormatContext>);
+
+/// The templates of `.datetime()` without one, in this order: ISO 8601 with a blank or a T between date and time.
+fn templates() -> impl Iterator<Item = String> {
+    const CLOCKS: [&str; 6] = [
+        "HH24:MI:SS.USTZH:TZM",
+        "HH24:MI:SS.USTZH",
+        "HH24:MI:SSTZH:TZM",
+        "HH24:MI:SSTZH",
+        "HH24:MI:SS.US",
+        "HH24:MI:SS",
+    ];
+    let with_time = ["", "yyyy-mm-dd ", "yyyy-mm-dd\"T\""]
+        .into_iter()
+        .flat_map(|date| CLOCKS.iter().map(move |clock| format!("{date}{clock}")));
+    std::iter::once("yyyy-mm-dd".to_owned()).chain(with_time)
+}
+
+fn needs_zone(from: &str, to: &str) -> Error {
+    err!(FEATURE_NOT_SUPPORTED, "cannot convert value from {from} to {to} without time zone usage")
+        .hint("Use *_tz() function for time zone support.")
+}
+
+impl Clock for SessionClock<'_> {
+    fn read(&self, text: &str, template: Option<&str>) -> Result<Moment> {
+        if let Some(template) = template {
+            return standard(text, template);
+        }
+        let found = templates().find_map(|template| standard(text, &template).ok());
+        found.ok_or_else(|| {
+            err!(
+                INVALID_ARGUMENT_FOR_SQL_JSON_DATETIME_FUNCTION,
+                "datetime format is not recognized: \"{text}\""
+            )
+            .hint("Use a datetime template argument to specify the input data format.")
+        })
+    }
+
+    fn type_name(&self, moment: &Moment) -> &'static str {
+        match moment.value {
+            Datum::Date(_) => "date",
+            Datum::Time(_) => "time without time zone",
+            Datum::Timetz(..) => "time with time zone",
+            Datum::Timestamp(_) => "timestamp without time zone",
+            _ => "timestamp with time zone",
+        }
+    }
+
+    fn text(&self, moment: &Moment) -> String {
+        let mut out = Vec::new();
+        let iso =
+            crate::FormatContext { date_style: DateStyle::Iso, ..crate::FormatContext::default() };
+        match moment.value {
+            Datum::Date(d) => datetime::write_date(d, &iso, &mut out),
+            Datum::Time(t) | Datum::Timetz(t, _) => datetime::write_time(t, &mut out),
+            Datum::Timestamp(t) => datetime::write_timestamp(t, &iso, &mut out),
+            Datum::Timestamptz(t) => {
+                let east = i64::from(moment.east.unwrap_or(0));
+                datetime::write_timestamp(t.saturating_add(east * SECOND), &iso, &mut out);
+            }
+            _ => {}
+        }
+        if matches!(moment.value, Datum::Timestamp(_) | Datum::Timestamptz(_))
+            && let Some(blank) = out.iter().position(|b| *b == b' ')
+        {
+            out[blank] = b'T';
+        }
+        let mut text = String::from_utf8_lossy(&out).into_owned();
+        if let Some(east) = moment.east {
+            let (sign, east) = (if east < 0 { '-' } else { '+' }, east.abs());
+            text += &format!("{sign}{:02}:{:02}", east / 3600, east / 60 % 60);
+        }
+        text
+    }
+
+    fn order(&self, a: &Moment, b: &Moment) -> Result<Option<Ordering>> {
+        let (a, b, zone) = (&a.value, &b.value, self.0);
+        Ok(match (a, b) {
+            (Datum::Time(x), Datum::Time(y)) => Some(x.cmp(y)),
+            (Datum::Time(_) | Datum::Timetz(..), Datum::Time(_) | Datum::Timetz(..)) => {
+                let ((x, v), (y, w)) = (with_zone(a, zone)?, with_zone(b, zone)?);
+                Some(timetz_utc(x, v).cmp(&timetz_utc(y, w)).then(v.cmp(&w)))
+            }
+            (Datum::Time(_) | Datum::Timetz(..), _) | (_, Datum::Time(_) | Datum::Timetz(..)) => {
+                None
+            }
+            (Datum::Timestamptz(_), _) | (_, Datum::Timestamptz(_)) => {
+                Some(instant(a, zone)?.cmp(&instant(b, zone)?))
+            }
+            _ => Some(local(a)?.cmp(&local(b)?)),
+        })
+    }
+}
+
+/// Time of day and zone in seconds west.
+fn with_zone(value: &Datum, zone: Option<&crate::FormatContext>) -> Result<(i64, i32)> {
+    match value {
+        Datum::Timetz(t, west) => Ok((*t, *west)),
+        Datum::Time(t) => {
+            let zone = zone.ok_or_else(|| needs_zone("time", "timetz"))?;
+            Ok((*t, -zone.time_zone.seconds_at(zone.now)))
+        }
+        _ => Ok((0, 0)),
+    }
+}
+
+fn local(value: &Datum) -> Result<i64> {
+    match value {
+        Datum::Date(d) => datetime::date_to_timestamp(*d),
+        Datum::Timestamp(t) => Ok(*t),
+        _ => Ok(0),
+    }
+}
+
+fn instant(value: &Datum, zone: Option<&crate::FormatContext>) -> Result<i64> {
+    let from = match value {
+        Datum::Timestamptz(t) => return Ok(*t),
+        Datum::Date(_) => "date",
+        _ => "timestamp",
+    };
+    let zone = zone.ok_or_else(|| needs_zone(from, "timestamptz"))?;
+    datetime::local_to_utc(local(value)?, &zone.time_zone)
 }

@@ -38,7 +38,7 @@ pub mod series;
 mod session;
 mod statistics;
 mod table;
-pub(crate) mod template;
+mod template;
 mod text;
 mod timetz;
 mod typmods;

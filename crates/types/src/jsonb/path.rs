@@ -10,7 +10,6 @@
 //! one after the other. [`eval`] runs it.
 
 pub mod eval;
-mod moment;
 mod parse;
 
 use base::Result;

@@ -2,8 +2,7 @@
 
 mod date;
 mod number;
-mod read;
-pub(crate) mod standard;
+pub(super) mod read;
 
 use base::Result;
 

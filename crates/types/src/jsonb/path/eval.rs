@@ -5,14 +5,13 @@
 //! makes the condition unknown. An error that `silent` may suppress is [`Stop::Path`]; others
 //! ([`Stop::Hard`]) are the statement's.
 
+use std::cmp::Ordering;
 use std::rc::Rc;
 
 use base::{Error, Result, err};
 
-use super::moment::Moment;
 use super::{Arithmetic, Comparison, Expr, Head, Method, Path, Step};
-use crate::datum::{Numeric, Text};
-use crate::io::FormatContext;
+use crate::datum::{Datum, Numeric, Text};
 use crate::jsonb::Json;
 use crate::regex::Regex;
 
@@ -60,8 +59,33 @@ struct Context<'a> {
     first: bool,
     /// The dates and times that `.datetime()` has made.
     moments: Vec<Moment>,
-    /// The session's time zone, where comparisons may use it.
-    zone: Option<&'a FormatContext>,
+    clock: &'a dyn Clock,
+}
+
+/// A date or time, and the zone that was written with it, in seconds east of Greenwich.
+pub struct Moment {
+    /// Of date, time, timetz, timestamp or timestamptz.
+    pub value: Datum,
+    /// The zone.
+    pub east: Option<i32>,
+}
+
+/// How dates and times are read, shown and compared.
+pub trait Clock {
+    /// Reads a text, by a template if there is one.
+    ///
+    /// # Errors
+    /// `22031` when no template fits; `22007` and `22008` for a text that does not fit the one that is given.
+    fn read(&self, text: &str, template: Option<&str>) -> Result<Moment>;
+    /// The name that `.type()` gives.
+    fn type_name(&self, moment: &Moment) -> &'static str;
+    /// ISO 8601, in the zone that was written.
+    fn text(&self, moment: &Moment) -> String;
+    /// The order of two; None when one has a date and the other has none.
+    ///
+    /// # Errors
+    /// `0A000` when a zone is wanted and must not be used.
+    fn order(&self, a: &Moment, b: &Moment) -> Result<Option<Ordering>>;
 }
 
 /// The only member of an item that stands for a date or time: a name that no document has. Its value is the place among
@@ -72,15 +96,15 @@ const MOMENT: &str = "\0";
 ///
 /// # Errors
 /// Class 22 with PostgreSQL's codes, none of them when `silent`; `42704` for a variable that isn't
-/// among `vars`; `22023` when `vars` is no object; `0A000` for comparisons that want a time zone where `zone` gives none.
+/// among `vars`; `22023` when `vars` is no object; those of the clock.
 pub fn query(
     path: &Path,
     target: &Json,
     (vars, silent): (&Json, bool),
-    zone: Option<&FormatContext>,
+    clock: &dyn Clock,
 ) -> Result<Vec<Json>> {
     let mut out = Vec::new();
-    match run(path, target, vars, (false, zone), &mut out) {
+    match run(path, target, vars, (false, clock), &mut out) {
         Ok(()) | Err(Stop::Enough) => Ok(out),
         Err(Stop::Path(_)) if silent => Ok(out),
         Err(Stop::Path(e) | Stop::Hard(e)) => Err(e),
@@ -95,11 +119,11 @@ pub fn exists(
     path: &Path,
     target: &Json,
     (vars, silent): (&Json, bool),
-    zone: Option<&FormatContext>,
+    clock: &dyn Clock,
 ) -> Result<Option<bool>> {
     let mut out = Vec::new();
     // In lax mode the first item decides.
-    match run(path, target, vars, (!path.strict, zone), &mut out) {
+    match run(path, target, vars, (!path.strict, clock), &mut out) {
         Ok(()) | Err(Stop::Enough) => Ok(Some(!out.is_empty())),
         Err(Stop::Path(_)) if silent => Ok(None),
         Err(Stop::Path(e) | Stop::Hard(e)) => Err(e),
@@ -114,9 +138,9 @@ pub fn matches(
     path: &Path,
     target: &Json,
     (vars, silent): (&Json, bool),
-    zone: Option<&FormatContext>,
+    clock: &dyn Clock,
 ) -> Result<Option<bool>> {
-    let found = query(path, target, (vars, silent), zone)?;
+    let found = query(path, target, (vars, silent), clock)?;
     match found.as_slice() {
         [Json::Bool(b)] => Ok(Some(*b)),
         [Json::Null] => Ok(None),
@@ -129,7 +153,7 @@ fn run(
     path: &Path,
     target: &Json,
     vars: &Json,
-    (first, zone): (bool, Option<&FormatContext>),
+    (first, clock): (bool, &dyn Clock),
     out: &mut Vec<Json>,
 ) -> Run<()> {
     if !matches!(vars, Json::Object(_)) {
@@ -146,12 +170,12 @@ fn run(
         size: None,
         first,
         moments: Vec::new(),
-        zone,
+        clock,
     };
     let done = cx.expr(&path.expr, out);
     for item in out {
         if let Some(moment) = cx.moment(item) {
-            *item = Json::String(Text::from(moment.text()));
+            *item = Json::String(Text::from(clock.text(moment)));
         }
     }
     done
@@ -331,7 +355,7 @@ impl Context<'_> {
             Step::Method(method) => self.method(*method, item, rest, out),
             Step::Datetime(template) => match item {
                 Json::String(text) => {
-                    let moment = Moment::read(text, template.as_deref()).map_err(Stop::Path)?;
+                    let moment = self.clock.read(text, template.as_deref()).map_err(Stop::Path)?;
                     let place = Json::Number(Numeric::from(self.moments.len() as i64));
                     self.moments.push(moment);
                     let item = Json::object(vec![(Text::from(MOMENT), place)]);
@@ -366,7 +390,7 @@ impl Context<'_> {
         let moment = self.moment(item)?;
         Some(match step {
             Step::Method(Method::Type) => {
-                let name = Json::string(moment.type_name());
+                let name = Json::string(self.clock.type_name(moment));
                 self.steps(&name, rest, out)
             }
             // As any scalar that is no number and no string.
@@ -384,7 +408,7 @@ impl Context<'_> {
     fn compare(&self, op: Comparison, a: &Json, b: &Json) -> Run<Option<bool>> {
         match (self.moment(a), self.moment(b)) {
             (Some(x), Some(y)) => {
-                let order = x.order(y, self.zone).map_err(Stop::Hard)?;
+                let order = self.clock.order(x, y).map_err(Stop::Hard)?;
                 Ok(order.map(|order| op.holds(order)))
             }
             (None, None) => Ok(compare(op, a, b)),
