@@ -521,7 +521,9 @@ fn judge(seen: &[Seen], last: &[Vec<u64>], done: &[Vec<(usize, u64)>]) {
     // Lists only grow, so a snapshot has a value if its list is long enough.
     let mut places: HashMap<u64, usize> = HashMap::new();
     for list in last {
-        list.iter().enumerate().for_each(|(place, value)| drop(places.insert(*value, place)));
+        list.iter().enumerate().for_each(|(place, value)| {
+            places.insert(*value, place);
+        });
     }
     let mut sizes: Vec<(usize, Vec<usize>, &str)> = Vec::new();
     for snapshot in seen {

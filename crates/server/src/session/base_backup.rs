@@ -10,6 +10,7 @@
 //!
 //! Sources: PostgreSQL's manual, "Streaming Replication Protocol" and "Backup Manifest Format"; POSIX, "ustar".
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::time::{Duration, Instant};
 
@@ -258,7 +259,14 @@ impl Sending<'_> {
         );
         self.whole("backup_label.old", label.as_bytes())?;
         // PostgreSQL's programs look for the last two.
-        for folder in ["base/", "commitlog/", "wal/", "lost/", "pg_wal/", "pg_tblspc/"] {
+        const FOLDERS: [&str; 6] = ["base/", "commitlog/", "wal/", "lost/", "pg_wal/", "pg_tblspc/"];
+        let mut folders: BTreeSet<String> = FOLDERS.iter().map(|f| (*f).to_owned()).collect();
+        // Those above a file come before it.
+        for file in others.iter().chain(relations) {
+            let ends = file.name.match_indices('/').map(|(at, _)| file.name[..=at].to_owned());
+            folders.extend(ends);
+        }
+        for folder in &folders {
             self.bytes(&header(folder, 0, b'5'))?;
         }
         for (name, bytes) in &backup.fixed {
