@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use support::client::Client;
 use support::{Server, TempDir, free_port, http};
 
 fn contrib(name: &str) -> String {

@@ -375,8 +375,8 @@ fn a_standby_of_a_standby_follows_it_over_its_promotion() {
         &mut s,
         &["INSERT INTO t VALUES (3)", "COMMIT PREPARED 'x'", "INSERT INTO made VALUES (4)"],
     );
+    t.await_one("SELECT count(*) FROM t", "4");
     t.await_one("SELECT count(*) FROM made", "1");
-    assert_eq!(t.one("SELECT count(*) FROM t"), "4");
     third.kill();
     run(&mut s, "INSERT INTO made VALUES (5)");
     let third = Server::start(&third_dir, &settings);

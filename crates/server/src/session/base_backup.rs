@@ -259,7 +259,8 @@ impl Sending<'_> {
         );
         self.whole("backup_label.old", label.as_bytes())?;
         // PostgreSQL's programs look for the last two.
-        const FOLDERS: [&str; 6] = ["base/", "commitlog/", "wal/", "lost/", "pg_wal/", "pg_tblspc/"];
+        const FOLDERS: [&str; 6] =
+            ["base/", "commitlog/", "wal/", "lost/", "pg_wal/", "pg_tblspc/"];
         let mut folders: BTreeSet<String> = FOLDERS.iter().map(|f| (*f).to_owned()).collect();
         // Those above a file come before it.
         for file in others.iter().chain(relations) {
