@@ -83,6 +83,10 @@ fn a_real_prometheus_reads_the_server() {
     let dir = TempDir::new("prometheus-real");
     let page = free_port();
     let server = Server::start(&dir.path().join("data"), &[&format!("http_port={page}")]);
+    // Somebody has locks.
+    let mut holder = Client::connect(server.port).expect("a connection");
+    holder.query("CREATE TABLE t (a int)").expect("it is made");
+    holder.query("BEGIN; LOCK TABLE t").expect("it is locked");
     let rules =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/prometheus/threadgres.yml");
     let rules = rules.canonicalize().expect("the rules are there");
@@ -132,5 +136,6 @@ fn a_real_prometheus_reads_the_server() {
     let silent = |e: &String| e.contains(" > ") || e.contains("== 0") || e.contains("quantile");
     empty.retain(|e| !silent(e));
     assert!(empty.is_empty(), "{empty:#?}");
+    drop(holder);
     assert!(server.stop());
 }

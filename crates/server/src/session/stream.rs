@@ -302,8 +302,12 @@ impl Streaming<'_> {
         let deadline = deadline.into_iter().chain(self.untold(source)).min();
         let session = &mut *self.session;
         let wal = &session.server.engine.storage.wal;
-        wal.watch(&sched::current());
-        let done = || wal.flushed() > seen;
+        let task = sched::current();
+        // A wake-up may be that of a flush that had been seen before: whoever goes on waiting asks for the next one.
+        let done = || {
+            wal.watch(&task);
+            wal.flushed() > seen
+        };
         sched::wait_readable_or(
             session.socket.fd(),
             WaitEvent::ClientWalSenderWait,
