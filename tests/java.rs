@@ -558,7 +558,7 @@ fn a_thousand_sessions_share_one_jvm() {
             _ => assert_eq!(rows(&lines), ["7"]),
         }
     }
-    // What a session has for having called, the stacks that it waited on included until they are given back.
+    // Memory of a session for having called, the stacks that it waited on included until they are given back.
     let most = resting + 32 * SESSIONS as i64;
     let called = await_resident_kib(&server, most);
     println!("{} KiB a session", (called - resting) as f64 / SESSIONS as f64);

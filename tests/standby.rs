@@ -98,7 +98,7 @@ fn a_standby_shows_what_its_primary_has_committed_and_changes_nothing() {
     assert_eq!(other.one("SELECT 1"), "1");
     drop(other);
 
-    // What has not committed is not there, then is; what was rolled back never is.
+    // Rows that have not committed are not there, then are; those rolled back never are.
     let mut q = connect(&primary);
     run(&mut p, "BEGIN; INSERT INTO u VALUES (2); SAVEPOINT a; INSERT INTO u VALUES (3)");
     each(&mut q, &["BEGIN", "INSERT INTO u VALUES (4)", "ROLLBACK", "INSERT INTO u VALUES (5)"]);
@@ -368,7 +368,7 @@ fn a_standby_of_a_standby_follows_it_over_its_promotion() {
     assert_eq!(s.one("SELECT application_name FROM pg_stat_replication"), "s3");
     first.kill();
 
-    // What was prepared is in the new primary; the other one follows, also after a restart.
+    // The prepared transaction is in the new primary; the other one follows, also after a restart.
     assert_eq!(s.one("SELECT pg_promote()"), "t");
     assert_eq!(s.one("SELECT gid FROM pg_prepared_xacts"), "x");
     each(

@@ -84,7 +84,7 @@ pub trait SessionHooks {
     fn large_objects(&mut self) -> Option<&mut LargeObjects> {
         None
     }
-    /// What foreign-data wrappers keep for the session; None where there is no session.
+    /// State of foreign-data wrappers for the session; None where there is no session.
     fn foreign(&mut self) -> Option<&mut crate::foreign::SessionParts> {
         None
     }

@@ -39,7 +39,7 @@ pub trait Wrapper: Sync {
         Err(base::Error::internal("a wrapper without queries"))
     }
 
-    /// What EXPLAIN VERBOSE says of such a query.
+    /// Lines of EXPLAIN VERBOSE for such a query: names and texts.
     fn explain_query(
         &self,
         _query: &ForeignQuery,
@@ -48,7 +48,7 @@ pub trait Wrapper: Sync {
         Vec::new()
     }
 
-    /// What EXPLAIN says of a scan: names and texts.
+    /// Lines of EXPLAIN for a scan: names and texts.
     fn explain(&self, _scan: &ForeignScan, _about: &About<'_>) -> Vec<(&'static str, String)> {
         Vec::new()
     }
@@ -104,7 +104,7 @@ fn way_of(modify: &Modify) -> &'static str {
     }
 }
 
-/// What an EXPLAIN is about.
+/// Options of an EXPLAIN.
 pub struct About<'a> {
     /// VERBOSE.
     pub verbose: bool,
@@ -155,7 +155,7 @@ pub fn relations(rel: &RemoteRel, about: &About<'_>) -> String {
     }
 }
 
-/// What EXPLAIN says of a query.
+/// Lines of EXPLAIN for a query.
 pub fn explain_query(query: &ForeignQuery, about: &About<'_>) -> Vec<(&'static str, String)> {
     let mut out = vec![("Relations", relations(&query.rel, about))];
     if let Ok(wrapper) = find(&query.code) {
@@ -218,7 +218,7 @@ pub fn find(code: &str) -> Result<&'static dyn Wrapper> {
     })
 }
 
-/// What EXPLAIN says of a scan beside its table and filter.
+/// Lines of EXPLAIN for a scan, beside its table and filter.
 pub fn explain(scan: &ForeignScan, about: &About<'_>) -> Vec<(&'static str, String)> {
     find(&scan.code).map_or_else(|_| Vec::new(), |wrapper| wrapper.explain(scan, about))
 }
@@ -239,7 +239,7 @@ pub fn option<'o>(options: &'o [(String, String)], name: &str) -> Option<&'o str
     options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-/// What a wrapper keeps for a session.
+/// A wrapper's state in a session, such as its connections.
 pub trait SessionPart: Send {
     /// The transaction is about to commit: what can fail happens now.
     ///
@@ -265,7 +265,7 @@ pub trait SessionPart: Send {
     fn as_any(&mut self) -> &mut dyn Any;
 }
 
-/// What all wrappers keep for a session, by wrapper.
+/// The state of all wrappers in a session, by wrapper.
 #[derive(Default)]
 pub struct SessionParts(Vec<(&'static str, Box<dyn SessionPart>)>);
 

@@ -29,7 +29,7 @@ impl VectorKeys {
 
     /// Whether the index has an entry for a value.
     pub fn holds(&self, value: &Datum) -> bool {
-        // What can't be kept is an error of `encode`.
+        // For a value that can't be kept, `encode` fails.
         !value.is_null() && !matches!(self.class.key(value, self.method), Ok(None))
     }
 

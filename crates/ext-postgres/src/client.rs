@@ -187,7 +187,7 @@ impl Client {
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let stream = &mut self.stream;
-        // What fits the system's buffers is taken at once.
+        // A request that fits the system's buffers does not block: the answer to the one before has been read.
         match bytes.len() < PIECE {
             true => stream.write_all(bytes),
             false => sched::blocking(WaitEvent::ClientForeignServer, || stream.write_all(bytes)),

@@ -332,7 +332,7 @@ impl Pool {
             if wake == Wake::Interrupted
                 && let Err(error) = sched::check_interrupts_now()
             {
-                // Whoever woke this task meant it to take a lane.
+                // The wake-up was for a task that takes a lane: it is passed on.
                 self.wake_one(&mut self.lock());
                 return Err(error);
             }

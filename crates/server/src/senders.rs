@@ -224,7 +224,7 @@ impl Senders {
         let wanted = Wanted::parse(settings.str(setting::SYNCHRONOUS_STANDBY_NAMES));
         let mut state = self.state.lock();
         state.wanted = wanted.unwrap_or_default();
-        // What a standby has is its primary's already.
+        // A standby waits for no replicas: its log is durable in the primary already.
         storage.wal.set_quorum(state.wanted.count > 0 && !storage.follows());
         state.acknowledge(storage);
     }

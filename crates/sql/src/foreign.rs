@@ -10,7 +10,7 @@ use crate::name::Name;
 use crate::plan::{Scan, ScanColumn};
 use crate::role::RoleRef;
 
-/// What becomes of an option.
+/// The change of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionAction {
     /// ADD, or nothing.
@@ -24,7 +24,7 @@ pub enum OptionAction {
 /// An option in OPTIONS (…).
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptionChange {
-    /// What becomes of it.
+    /// The change.
     pub action: OptionAction,
     /// Its name.
     pub name: String,

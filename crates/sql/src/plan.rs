@@ -271,7 +271,7 @@ pub struct ForeignQuery {
     pub server: u32,
     /// The code behind its wrapper.
     pub code: Arc<str>,
-    /// What it is asked.
+    /// The relation that it computes.
     pub rel: RemoteRel,
     /// Types of the output columns.
     pub types: Vec<Oid>,
@@ -957,7 +957,7 @@ pub struct Modify {
     pub places: bool,
 }
 
-/// What a change knows of a row only when it is written. Of an inserted row `xmax` is known before.
+/// System columns that are known when a row has been written. Of an inserted row `xmax` is known before.
 pub const PLACED: [ScanColumn; 5] =
     [ScanColumn::Tid, ScanColumn::Xmin, ScanColumn::Cmin, ScanColumn::Cmax, ScanColumn::Xmax];
 

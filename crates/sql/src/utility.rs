@@ -293,7 +293,7 @@ pub enum AlterTable {
     ColumnForeignOptions {
         /// Column.
         column: String,
-        /// What becomes of them.
+        /// The changes.
         options: Vec<crate::foreign::OptionChange>,
     },
     /// SET (check_option = …), and RESET of it.

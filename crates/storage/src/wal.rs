@@ -403,7 +403,7 @@ impl Log {
         on_reserved: impl FnOnce(Lsn),
     ) -> Result<Lsn, EpochChanged> {
         let len = record.len() as u64;
-        // Who got here would make a history of its own under the same positions.
+        // A record of the standby's own would stand where the primary's history goes on.
         assert!(!self.follows(), "a standby writes no log of its own");
         assert!(
             len <= self.ring.size() / 2,

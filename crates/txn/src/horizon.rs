@@ -147,8 +147,8 @@ impl Horizon {
         self.last_csn.fetch_max(csn.0, Ordering::SeqCst);
     }
 
-    /// Whoever takes a snapshot from here on takes one that is at least this, which is visible already. (As a computation
-    /// raises the bound: who looks at the slots afterwards misses none below.)
+    /// Snapshots taken from here on are at least this, which is visible already. (As when the horizon is computed: a look at
+    /// the slots after the bound is raised misses no snapshot below it.)
     pub(crate) fn raise_bound(&self, csn: Csn) {
         self.publish(csn);
         self.bound.fetch_max(csn.0, Ordering::SeqCst);

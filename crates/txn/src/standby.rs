@@ -55,7 +55,7 @@ impl State {
 impl Core {
     /// Row versions are about to go that ended at or before this, a position of the log that has been applied.
     pub(crate) fn follow_removal(&self, ended: Csn) -> Result<()> {
-        // Who takes a snapshot at this moment takes a later one, or is seen below.
+        // A snapshot that is taken at this moment is a later one, or is seen below.
         self.horizon.raise_bound(ended);
         self.standby.above.get().map_or(Ok(()), |above| above.removes(ended))
     }

@@ -45,7 +45,7 @@ impl HnswIndex {
                 return Ok(());
             }
             let mut room = self.shared().writing.lock();
-            // What was found may have lost its rows; or the first element has come meanwhile.
+            // A vacuum may have taken the elements that the search found, or another insert has made the first one.
             let first = looked.alone && self.meta()?.entry != looked.meta.entry;
             if self.shared().epoch() != epoch || first {
                 continue;

@@ -38,7 +38,7 @@ impl HnswIndex {
             }
         }
         {
-            // Whoever has searched before this searches again.
+            // Inserts that searched before this search again.
             let mut room = self.shared().writing.lock();
             self.shared().next_epoch();
             room.free = free;

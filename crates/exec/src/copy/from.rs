@@ -28,7 +28,7 @@ const PART_ROWS: usize = 1000;
 /// …or so many bytes of data, if that comes first.
 const PART_BYTES: usize = 1 << 20;
 
-/// What a COPY reads with, and a foreign table whose rows are in a file.
+/// Options and columns of a COPY FROM, or of a foreign table whose rows are in a file.
 pub struct Load {
     table: Arc<Table>,
     /// Columns in the data, from 1.

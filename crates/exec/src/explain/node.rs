@@ -304,7 +304,7 @@ impl<'p> Describe<'p> {
         Names { columns, slots, format: self.format }
     }
 
-    /// What a foreign-data wrapper is asked about.
+    /// The options of this EXPLAIN that foreign-data wrappers heed.
     fn about(&self) -> crate::foreign::About<'_> {
         crate::foreign::About {
             verbose: self.verbose.is_some(),

@@ -47,7 +47,7 @@ fn push(plan: &mut Plan) {
     }
 }
 
-/// What a server can answer.
+/// A part of the query that one server can answer.
 struct Candidate {
     server: u32,
     code: Arc<str>,

@@ -523,7 +523,7 @@ impl Planner<'_> {
             _ => None,
         };
         let ships = code.as_deref().and_then(crate::foreign::ships);
-        // What the server calls by these names is something else there.
+        // System columns have other values on the other server.
         let is_system = |c: Col| matches!(table.column(c), Some(column) if !matches!(column, ScanColumn::Attr(_)));
         let leaves =
             |e: &Expr| ships.is_some_and(|ships| ships(e)) && !Cols::of(e).iter().any(is_system);
@@ -708,7 +708,7 @@ pub(crate) fn covers(index: &Index, source: &Source<'_>, found: &Match, need: &C
     }
     let table = &source.table.table;
     if index.method.is_covering() {
-        // What the index isn't sure of is asked again.
+        // Conditions that the index may answer wrongly are checked again, with its columns.
         let asked = found.used.iter().filter_map(|i| source.conditions.get(*i));
         let asked = asked.chain(&found.bounds.distances);
         for column in asked.flat_map(|e| Cols::of(e).iter().collect::<Vec<_>>()) {

@@ -152,7 +152,7 @@ fn is_formed(encoding: Encoding, bytes: &[u8]) -> bool {
         (Encoding::GB18030, [first, second, ..]) => {
             (0x81..=0xfe).contains(first) && matches!(second, 0x40..=0x7e | 0x80..=0xfe)
         }
-        // What PostgreSQL itself uses for bytes that are surely no character.
+        // The bytes that PostgreSQL takes for surely no character.
         (_, [0x8d, 0x20]) => false,
         (_, [_, rest @ ..]) => !rest.contains(&0),
     }

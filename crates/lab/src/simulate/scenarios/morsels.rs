@@ -7,7 +7,7 @@ use super::super::engine::{Core, Simulation};
 
 /// Rows of a page.
 const ROWS: usize = 60;
-/// What a row takes by itself: deforming, a condition, an addition.
+/// Time of a row by itself, in nanoseconds: deforming, a condition, an addition.
 const ROW_NS: f64 = 100.0;
 /// Groups of the aggregate.
 const GROUPS: usize = 100;

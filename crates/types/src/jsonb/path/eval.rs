@@ -264,7 +264,7 @@ impl Context<'_> {
     fn signed(&mut self, minus: bool, of: &Expr, steps: &[Step], out: &mut Vec<Json>) -> Run<()> {
         for item in self.operand(of)? {
             let Json::Number(n) = item else {
-                // Who only asks whether there is one looks for one that has a sign.
+                // A test for existence passes items that have no sign.
                 if self.first && steps.is_empty() {
                     continue;
                 }
