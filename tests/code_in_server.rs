@@ -17,6 +17,42 @@ use support::{BIN, Server, TempDir};
 const SESSIONS: usize = 1000;
 const CLIENTS: i64 = 8;
 
+/// Functions of a session are its own, and nothing that outlives it calls them.
+#[test]
+fn functions_of_a_session_end_with_it() {
+    let dir = TempDir::new("temporary-functions");
+    let server = Server::start(&dir.path().join("data"), &["workers=2"]);
+    let mut sessions: Vec<Client> = (0..2).map(|_| Client::connect(server.port).unwrap()).collect();
+    for (name, client) in ["first", "second"].into_iter().zip(&mut sessions) {
+        let make = format!(
+            "CREATE FUNCTION pg_temp.who() RETURNS text LANGUAGE plpgsql AS $$BEGIN RETURN '{name}'; END$$"
+        );
+        assert!(client.query(&make).unwrap().error.is_none());
+    }
+    for _ in 0..3 {
+        for (name, client) in ["first", "second"].into_iter().zip(&mut sessions) {
+            assert_eq!(client.one("SELECT pg_temp.who()"), name);
+        }
+    }
+    let client = &mut sessions[0];
+    client.query("CREATE TABLE kept (a text, b text)").unwrap();
+    for lasting in [
+        "ALTER TABLE kept ALTER a SET DEFAULT pg_temp.who()",
+        "ALTER TABLE kept ADD CHECK (a <> pg_temp.who())",
+        "CREATE DOMAIN word AS text CHECK (VALUE <> pg_temp.who())",
+        "CREATE FUNCTION calls() RETURNS text RETURN pg_temp.who()",
+        "CREATE POLICY p ON kept USING (a = pg_temp.who())",
+    ] {
+        let error = client.query(lasting).unwrap().error.map(|e| e.0);
+        assert_eq!(error.as_deref(), Some("0A000"), "{lasting}");
+    }
+    drop(sessions);
+    let mut other = Client::connect(server.port).unwrap();
+    other.await_one("SELECT count(*) FROM pg_proc WHERE proname = 'who'", "0");
+    assert!(other.query("INSERT INTO kept DEFAULT VALUES").unwrap().error.is_none());
+    assert!(server.stop());
+}
+
 #[test]
 fn a_thousand_sessions_wait_inside_of_procedures_with_cursors_open() {
     let dir = TempDir::new("in-procedures");

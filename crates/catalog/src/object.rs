@@ -221,6 +221,31 @@ impl Object {
         table | Object::STATS
     }
 
+    /// The functions, types and sequences that its definition names, and other objects among them.
+    pub fn named(&self) -> Vec<Id> {
+        let first = |uses: &[(Id, u16)]| uses.iter().map(|u| u.0).collect::<Vec<_>>();
+        match self {
+            Object::Table(t) => {
+                let columns = t.columns.iter().flat_map(|c| &c.default_uses).copied();
+                let constraints = t.constraints.iter().flat_map(|c| &c.uses).copied();
+                let keys = t.partitioning.iter().flat_map(|p| &p.uses).copied();
+                let policies = t.policies.iter().flat_map(|p| first(&p.uses));
+                let rules = t.rules.iter().flat_map(|r| first(&r.uses));
+                let triggers = t.triggers.iter().flat_map(|t| {
+                    let mut all = first(&t.uses);
+                    all.push(t.function);
+                    all
+                });
+                let all = columns.chain(constraints).chain(keys).chain(policies).chain(rules);
+                all.chain(triggers).collect()
+            }
+            Object::Index(i) => i.uses.clone(),
+            Object::Type(t) => t.uses.clone(),
+            Object::Function(f) => first(&f.uses),
+            _ => Vec::new(),
+        }
+    }
+
     /// The id that the catalog keeps it under.
     pub fn oid(&self) -> Id {
         match self {

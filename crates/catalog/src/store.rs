@@ -537,7 +537,8 @@ impl CatalogTx {
     /// Puts an object in (new or changed): into the heap and into the private version.
     ///
     /// # Errors
-    /// `XX000` when somebody else changed it since the view was made; lock and I/O errors.
+    /// `XX000` when somebody else changed it since the view was made; `0A000` when it calls a temporary function and is
+    /// permanent; lock and I/O errors.
     pub fn put(&mut self, tx: &Transaction, object: Object) -> Result<()> {
         let id = object.oid();
         if let Some(temp) = self.temp.as_mut().filter(|_| temp::is_temporary(id)) {
@@ -550,6 +551,13 @@ impl CatalogTx {
             && function.row_of.is_some_and(temp::is_temporary)
         {
             temp.note_caller(&function.name);
+        }
+        // It would stand there without the function once the session has ended.
+        if self.temp.is_some()
+            && let Some(called) = object.named().into_iter().find(|id| temp::is_temporary(*id))
+            && self.view().function(called).is_some()
+        {
+            return Err(Error::unsupported("a permanent object that calls a temporary function"));
         }
         let key = (if object.is_shared() { SHARED } else { self.database.oid() }, id);
         self.claim(tx, key)?;
