@@ -84,6 +84,8 @@ pub fn run(
     // A BEFORE trigger sees the rows before its own.
     let alone = writer.triggers.as_ref().is_some_and(|t| t.has_before_row(TriggerEvent::Insert));
     let part = if alone { 1 } else { PART_ROWS };
+    // So that several rows are inserted together where they go into many partitions.
+    let of_parts = if alone { 1 } else { PART_ROWS * 8 };
     if let (Some(parts), Some(triggers)) = (&mut parts, &writer.triggers) {
         parts.capture(triggers.captures());
     }
@@ -116,7 +118,7 @@ pub fn run(
                 count += 1;
                 load.input.progress.set(Count::RowsDone, count);
             }
-            if parts.waiting() >= part || load.bytes > PART_BYTES {
+            if parts.waiting() >= of_parts || load.bytes > PART_BYTES {
                 parts.flush(&mut run).map_err(|e| load.row_error(e, line))?;
                 load.bytes = 0;
             }

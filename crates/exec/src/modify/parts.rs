@@ -21,8 +21,9 @@ use crate::language::TriggerEvent;
 use crate::partition::{self, Belongs, Router, is_identity, numbers};
 use crate::run::Run;
 
-/// Partitions that are open at a time, if nothing waits in the others.
-const OPEN: usize = 64;
+/// Partitions that are open at a time, if nothing waits in the others. Rows that change their partition each time would open
+/// one each if there were fewer than those rows go into.
+const OPEN: usize = 1024;
 
 /// A partition that rows go into.
 pub struct Part {
