@@ -433,8 +433,11 @@ fn interrupts_end_calls() {
         assert!(error(&client.query("SELECT forever()")).starts_with("57014"));
     }
     run(&mut client, "RESET statement_timeout");
-    let full =
-        (0..8).map(|_| Raw::connect(server.port).query("SELECT sleep(0)")).collect::<Vec<_>>();
+    let mut late: Vec<Raw> = (0..8).map(|_| Raw::connect(server.port)).collect();
+    for client in &mut late {
+        client.send(&raw::query("SELECT sleep(0)"));
+    }
+    let full: Vec<_> = late.iter_mut().map(|l| l.until(|line| line.starts_with("Z "))).collect();
     assert!(
         full.iter().all(|l| error(l) == "no error" || error(l).starts_with("53400")),
         "{full:?}"

@@ -20,7 +20,7 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base::settings::{live_int, setting};
 use base::{Error, Result, WaitEvent, err};
@@ -33,6 +33,9 @@ const LARGE_BYTES: usize = 64 << 10;
 
 /// A lane without a call for so long ends.
 const IDLE: Duration = Duration::from_secs(60);
+
+/// How long a call waits for abandoned lanes to end, when there are too many.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 enum ToJava {
     Call(Vec<u8>),
@@ -233,7 +236,7 @@ impl Asks for Asker {
 
 /// An order to the thread that acts on others.
 enum Order {
-    Interrupt { lane: i64, serial: i64 },
+    Interrupt { lane: Weak<Lane>, serial: i64 },
     Forget(i32),
 }
 
@@ -281,9 +284,9 @@ impl Pool {
         let _ = self.orders.lock().unwrap_or_else(PoisonError::into_inner).send(order);
     }
 
-    /// Interrupts a lane's thread, if it is still at this call.
-    pub fn interrupt(&self, lane: &Lane, serial: i64) {
-        self.order(Order::Interrupt { lane: lane.number, serial });
+    /// Interrupts a lane's thread at this call, also when it has not come to it yet.
+    pub fn interrupt(&self, lane: &Arc<Lane>, serial: i64) {
+        self.order(Order::Interrupt { lane: Arc::downgrade(lane), serial });
     }
 
     /// Drops a routine or loader of Java's.
@@ -294,9 +297,11 @@ impl Pool {
     /// A lane for the running task, and the number of its call.
     ///
     /// # Errors
-    /// Interrupts; `53400` when too many lanes are abandoned; `58000` when the JVM has ended.
+    /// Interrupts; `53400` when too many lanes are abandoned and none has ended in [`PATIENCE`]; `58000` when the
+    /// JVM has ended.
     pub fn take(&'static self) -> Result<(Arc<Lane>, i64)> {
         let task = sched::current();
+        let mut patience = None;
         loop {
             if has_ended() {
                 return Err(ended());
@@ -307,7 +312,9 @@ impl Pool {
             if let Some(lane) = lanes.idle.pop() {
                 return Ok((lane, serial));
             }
-            if lanes.abandoned >= limit() {
+            let crowded = lanes.abandoned >= limit();
+            let until = crowded.then(|| *patience.get_or_insert_with(|| Instant::now() + PATIENCE));
+            if until.is_some_and(|until| Instant::now() >= until) {
                 return Err(err!(
                     CONFIGURATION_LIMIT_EXCEEDED,
                     "too many calls of Java do not end"
@@ -318,7 +325,7 @@ impl Pool {
                 ))
                 .hint("Raise java_max_threads, or restart the server."));
             }
-            if lanes.count < limit() {
+            if !crowded && lanes.count < limit() {
                 lanes.count += 1;
                 drop(lanes);
                 return self.start(serial).map(|lane| (lane, serial)).inspect_err(|_| {
@@ -327,7 +334,7 @@ impl Pool {
             }
             lanes.waiting.push_back(task.clone());
             drop(lanes);
-            let wake = sched::park(WaitEvent::IPCJavaThread, None);
+            let wake = sched::park(WaitEvent::IPCJavaThread, until);
             self.lock().waiting.retain(|waiter| !Arc::ptr_eq(waiter, &task));
             if wake == Wake::Interrupted
                 && let Err(error) = sched::check_interrupts_now()
@@ -430,6 +437,10 @@ impl Pool {
             false => {
                 lanes.count -= 1;
                 lanes.abandoned += 1;
+                if lanes.abandoned >= limit() {
+                    // Each waits only so long from now on.
+                    lanes.waiting.drain(..).for_each(|waiter| waiter.unpark());
+                }
             }
         }
         self.wake_one(&mut lanes);
@@ -461,7 +472,11 @@ fn keep(jvm: &'static Jvm, orders: &Receiver<Order>) {
     let Ok(attached) = jvm.attach("threadgres keeper", None) else { return };
     while let Ok(order) = orders.recv() {
         match order {
-            Order::Interrupt { lane, serial } => attached.0.interrupt(lane, serial),
+            Order::Interrupt { lane, serial } => {
+                if let Some(lane) = lane.upgrade() {
+                    attached.0.interrupt(lane.number, serial);
+                }
+            }
             Order::Forget(number) => attached.0.forget(number),
         }
     }

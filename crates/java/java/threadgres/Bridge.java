@@ -20,13 +20,20 @@ public final class Bridge {
 
     /** A thread of the pool. */
     private static final class Lane {
-        final Thread thread = Thread.currentThread();
+        Thread thread;
         long serial;
         int depth;
+        /** The call that was interrupted before its thread came to it. */
+        long early;
 
         synchronized void enter(long of) {
+            thread = Thread.currentThread();
             serial = of;
             depth++;
+            if (early == of) {
+                early = 0;
+                thread.interrupt();
+            }
         }
 
         /** An interrupt of a call that is over must not reach the next one. */
@@ -40,6 +47,8 @@ public final class Bridge {
         synchronized void interrupt(long of) {
             if (serial == of) {
                 thread.interrupt();
+            } else if (of > serial) {
+                early = of;
             }
         }
     }
@@ -58,9 +67,8 @@ public final class Bridge {
     static byte[] call(long number, long serial, byte[] job) {
         Lane lane = OWN.get();
         if (lane == null) {
-            lane = new Lane();
+            lane = LANES.computeIfAbsent(number, n -> new Lane());
             OWN.set(lane);
-            LANES.put(number, lane);
         }
         lane.enter(serial);
         try {
@@ -81,10 +89,7 @@ public final class Bridge {
     }
 
     static void interrupt(long number, long serial) {
-        Lane lane = LANES.get(number);
-        if (lane != null) {
-            lane.interrupt(serial);
-        }
+        LANES.computeIfAbsent(number, n -> new Lane()).interrupt(serial);
     }
 
     /** A routine or loader that the server has no use for any more. */
