@@ -82,3 +82,36 @@ fn reads_of_pages_are_waits_of_their_own_and_lose_nothing() {
     assert!(reads.is_some_and(|reads| expected.contains(&reads)), "{expected:?} in {lines:?}");
     assert!(server.stop());
 }
+
+/// Of texts that differ in their literals alone, each is planned for its own ones where the plan does something else: few
+/// customers are read and sorted, many are walked in the order that is asked for until there is a row.
+#[test]
+fn literals_choose_the_plan_that_a_limit_would_hide() {
+    let dir = TempDir::new("literals");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    for sql in [
+        "CREATE TABLE customers (id int PRIMARY KEY, name text)",
+        "CREATE TABLE orders (id int PRIMARY KEY, customer int)",
+        "CREATE INDEX ON orders (customer)",
+        "INSERT INTO customers SELECT i, 'n' || i FROM generate_series(1, 2000) i",
+        "INSERT INTO orders SELECT i, 1 + i * 7919 % 2000 FROM generate_series(1, 40000) i",
+        "VACUUM ANALYZE",
+    ] {
+        let answer = client.query(sql).expect("the server answers");
+        assert!(answer.error.is_none(), "{:?}", answer.error);
+    }
+    let read =
+        "SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_user_tables WHERE relname = 'customers'";
+    for most in [4, 1900, 4, 1900] {
+        let before: i64 = client.one(read).parse().expect("a number");
+        let rows = client.one(&format!(
+            "SELECT c.name FROM customers c JOIN orders o ON o.customer = c.id
+             WHERE c.id > 3 AND c.id <= {most} ORDER BY o.id DESC LIMIT 1"
+        ));
+        assert!(rows.starts_with('n'), "{rows}");
+        let after: i64 = client.one(read).parse().expect("a number");
+        assert!(after - before < 50, "up to {most}: {} customers", after - before);
+    }
+    assert!(server.stop());
+}

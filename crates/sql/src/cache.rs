@@ -315,7 +315,7 @@ impl Entry {
 }
 
 fn is_expensive(statement: &Statement) -> bool {
-    matches!(statement, Statement::Query(plan) if plan.estimate.total > EXPENSIVE)
+    matches!(statement, Statement::Query(plan) if plan.greatest_cost() > EXPENSIVE)
 }
 
 /// Statements that come again: queries, and what drivers send around them.

@@ -1,7 +1,8 @@
-//! Custom plans: a statement with parameters planned for the values that it is run with.
+//! Custom plans: a statement with parameters planned for the values that it is run with, or a text whose literals became
+//! parameters for its own literals.
 //!
-//! The plan for any values (the generic one) is proven no worse when several custom plans in a row have come
-//! out with its shape. Until then the statement is planned anew for each run, unless the generic plan is
+//! The plan for any values (the generic one) is proven no worse when several custom plans in a row, for other values each,
+//! have come out with its shape. Until then the statement is planned anew for each run, unless the generic plan is
 //! expected to cost less than planning does. What was proven is known to all sessions, since they share the
 //! generic plan, and is tried again now and then.
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 
 use base::settings::{Settings, setting};
 use base::{Oid, Result};
+use types::Datum;
 
 use crate::plan::{Node, Plan, Prepared, Statement};
 use crate::prepare::{PrepareContext, prepare};
@@ -26,16 +28,11 @@ pub fn is_wanted(generic: &Prepared, settings: &Settings) -> bool {
     match settings.str(setting::PLAN_CACHE_MODE) {
         "force_generic_plan" => false,
         "force_custom_plan" => true,
-        _ => is_dear(plan) && generic.trials.go_on(),
+        _ => {
+            let dear = || plan.greatest_cost() > PLANNING_COST;
+            generic.trials.is_dear(dear) && generic.trials.go_on()
+        }
     }
-}
-
-/// Whether some part of the plan is worth planning for, were it run to its end: that a LIMIT ends it soon is
-/// an estimate for any values.
-fn is_dear(plan: &Plan) -> bool {
-    let mut dear = false;
-    plan.walk(&mut |node| dear |= node.estimate.total > PLANNING_COST);
-    dear
 }
 
 /// The plan for the values in the context; the generic one where that is the same.
@@ -49,9 +46,38 @@ pub fn custom(
     cx: &PrepareContext<'_>,
 ) -> Result<Arc<Prepared>> {
     let (prepared, _) = prepare(text, param_types, cx, None)?;
-    let alike = shape(&prepared) == shape(generic);
-    generic.trials.note(alike);
+    let alike = compare(generic, &prepared, cx.values);
     Ok(if alike { generic.clone() } else { Arc::new(prepared) })
+}
+
+/// The plan of a text whose literals became parameters, with their values, or one that is made for them where it does
+/// something else.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn for_literals(
+    generic: Arc<Prepared>,
+    values: Vec<Datum>,
+    text: &str,
+    cx: &PrepareContext<'_>,
+) -> Result<(Arc<Prepared>, Vec<Datum>)> {
+    if !is_wanted(&generic, cx.settings) {
+        return Ok((generic, values));
+    }
+    let (prepared, _) = prepare(text, &[], cx, None)?;
+    Ok(match compare(&generic, &prepared, &values) {
+        true => (generic, values),
+        false => (Arc::new(prepared), Vec::new()),
+    })
+}
+
+/// Whether a plan for values does the same as that for any; notes it.
+fn compare(generic: &Prepared, custom: &Prepared, values: &[Datum]) -> bool {
+    let alike = shape(custom) == shape(generic);
+    let mut hash = DefaultHasher::new();
+    values.iter().for_each(|value| types::order::hash(value, &mut hash));
+    generic.trials.note(alike, hash.finish());
+    alike
 }
 
 /// Equal for plans that do the same.

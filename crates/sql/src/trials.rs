@@ -1,6 +1,7 @@
 //! The trials of a generic plan beside custom ones ([`crate::custom`]).
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Custom plans like the generic one that prove it.
 const PROOF: u32 = 5;
@@ -14,17 +15,29 @@ pub struct Trials {
     alike: AtomicU32,
     /// Runs since it is proven.
     runs: AtomicU32,
+    /// A hash of the values of the last trial: the same ones prove nothing more.
+    values: AtomicU64,
+    /// Whether another plan may be worth its planning.
+    dear: OnceLock<bool>,
 }
 
 impl Trials {
+    /// Whether another plan may be worth its planning, as it was found when first asked.
+    pub(crate) fn is_dear(&self, find: impl FnOnce() -> bool) -> bool {
+        *self.dear.get_or_init(find)
+    }
+
     /// Whether the next run tries a custom plan.
     pub(crate) fn go_on(&self) -> bool {
         self.alike.load(Ordering::Relaxed) < PROOF
             || self.runs.fetch_add(1, Ordering::Relaxed) % TRIAL_EVERY == TRIAL_EVERY - 1
     }
 
-    /// A custom plan came out, like the generic one or not.
-    pub(crate) fn note(&self, alike: bool) {
+    /// A custom plan for values with this hash came out, like the generic one or not.
+    pub(crate) fn note(&self, alike: bool, values: u64) {
+        if self.values.swap(values, Ordering::Relaxed) == values && alike {
+            return;
+        }
         let before = self.alike.load(Ordering::Relaxed);
         self.alike.store(if alike { (before + 1).min(PROOF) } else { 0 }, Ordering::Relaxed);
     }
@@ -37,14 +50,16 @@ mod tests {
     #[test]
     fn plans_alike_prove_the_one_for_any_values() {
         let trials = Trials::default();
-        for _ in 0..PROOF {
+        for n in 0..PROOF {
             assert!(trials.go_on());
-            trials.note(true);
+            trials.note(true, u64::from(n) + 1);
+            // The same values again say nothing.
+            trials.note(true, u64::from(n) + 1);
         }
         let later = (0..TRIAL_EVERY).filter(|_| trials.go_on()).count();
         assert_eq!(later, 1);
         // A trial that came out otherwise begins anew.
-        trials.note(false);
+        trials.note(false, 1);
         assert!((0..TRIAL_EVERY).all(|_| trials.go_on()));
     }
 }

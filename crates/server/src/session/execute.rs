@@ -137,7 +137,10 @@ impl SessionState {
             return Ok((self.plan(text, &[])?, Vec::new()));
         }
         let ((prepared, params), version, epoch) =
-            self.with_prepare_context(text, |plans, cx| plans.prepare_simple(text, cx))?;
+            self.with_prepare_context(text, |plans, cx| {
+                let (generic, values) = plans.prepare_simple(text, cx)?;
+                sql::custom::for_literals(generic, values, text, cx)
+            })?;
         let statement = &prepared.statement;
         if prepared.params.len() > params.len() && !matches!(statement, Statement::Utility(_)) {
             let number = params.len() + 1;

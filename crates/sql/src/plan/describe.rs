@@ -132,6 +132,13 @@ impl Plan {
         self.children().into_iter().for_each(|child| child.walk(visit));
     }
 
+    /// The cost of its dearest part, were that run to its end: that a LIMIT ends it soon is an estimate for any values.
+    pub fn greatest_cost(&self) -> f64 {
+        let mut most = 0.0_f64;
+        self.walk(&mut |plan| most = most.max(plan.estimate.total));
+        most
+    }
+
     /// The types of the output columns; `subplans` are the statement's.
     pub fn output_types(&self, subplans: &[Plan]) -> Vec<Oid> {
         match &self.node {
