@@ -1,4 +1,4 @@
-//! Sessions that wait for files leave their worker to others.
+//! Sessions that wait for files leave their worker to others, and no more rows are read than an answer needs.
 
 #[path = "support/mod.rs"]
 mod support;
@@ -112,6 +112,44 @@ fn literals_choose_the_plan_that_a_limit_would_hide() {
         assert!(rows.starts_with('n'), "{rows}");
         let after: i64 = client.one(read).parse().expect("a number");
         assert!(after - before < 50, "up to {most}: {} customers", after - before);
+    }
+    assert!(server.stop());
+}
+
+/// EXISTS reads to the first partner, a merge no further than the row that is handed up.
+#[test]
+fn semi_joins_read_to_the_first_partner() {
+    let dir = TempDir::new("partners");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    for sql in [
+        "CREATE TABLE customers (id int PRIMARY KEY, name text)",
+        "CREATE TABLE orders (customer int, placed int, weight int)",
+        "CREATE INDEX ON orders (customer, placed)",
+        "INSERT INTO customers SELECT i, 'n' || i FROM generate_series(1, 2000) i",
+        "INSERT INTO orders SELECT 1 + i % 2000, i, i / 2000 FROM generate_series(0, 39999) i",
+        "VACUUM ANALYZE",
+        "SET enable_hashjoin = off",
+    ] {
+        let answer = client.query(sql).expect("the server answers");
+        assert!(answer.error.is_none(), "{:?}", answer.error);
+    }
+    let read = "SELECT idx_tup_fetch FROM pg_stat_user_tables WHERE relname = 'orders'";
+    for (off, limit, condition, most) in [
+        ("mergejoin", 1000, "o.customer = c.id AND o.weight >= 0", 1300),
+        ("nestloop", 1, "o.customer = c.id AND o.weight = 19", 40),
+    ] {
+        client.one(&format!("SET enable_{off} = off"));
+        let before: i64 = client.one(read).parse().expect("a number");
+        let rows = client.one(&format!(
+            "SELECT count(*) FROM (SELECT c.id FROM customers c
+             WHERE EXISTS (SELECT FROM orders o WHERE {condition}) ORDER BY c.id LIMIT {limit}) x"
+        ));
+        assert_eq!(rows, limit.to_string());
+        let after: i64 = client.one(read).parse().expect("a number");
+        assert!(after - before <= most, "without {off}: {} orders", after - before);
+        client.one("RESET ALL");
+        client.one("SET enable_hashjoin = off");
     }
     assert!(server.stop());
 }

@@ -35,6 +35,8 @@ pub struct IndexScan {
     ranges: Option<Vec<KeyRange>>,
     cursor: Option<Cursor>,
     target: usize,
+    /// Rows that it takes, lately, until one passes the filter.
+    usual: usize,
     postponed: Postponed,
     /// Rows before the filter, the key and what it leads to: their memory serves again.
     unfiltered: Batch,
@@ -43,6 +45,8 @@ pub struct IndexScan {
 }
 
 const FIRST_TARGET: usize = 16;
+/// The same for a reader who may want no more.
+const HASTY_TARGET: usize = 4;
 /// Rows with one key that are fetched without looking for interrupts.
 const LOOK_UP_MAX: usize = 4 * BATCH_ROWS;
 
@@ -60,6 +64,7 @@ impl IndexScan {
             ranges: None,
             cursor: None,
             target: FIRST_TARGET,
+            usual: 1,
             postponed: Postponed::default(),
             key: Vec::new(),
             roots: Vec::new(),
@@ -273,9 +278,14 @@ impl Operator for IndexScan {
         };
         let mut rows = std::mem::take(&mut self.unfiltered);
         let mut more = true;
+        let at_once = whole_key && (of.index.unique || !one);
+        let mut fresh = one && self.ranges.is_none();
+        if fresh {
+            self.target = self.usual;
+        }
         while more {
             rows.clear();
-            more = !(whole_key && self.ranges.is_none() && self.look_up(&of, &mut rows, run)?)
+            more = !(at_once && self.ranges.is_none() && self.look_up(&of, &mut rows, run)?)
                 && self.fill(&of, &mut rows, run)?;
             let before = out.rows;
             let kept = match vector::select(filter, &rows, run) {
@@ -290,6 +300,13 @@ impl Operator for IndexScan {
                 }
                 Ok(kept) => kept,
             };
+            if std::mem::take(&mut fresh) {
+                self.usual = match kept.as_ref().map_or(Some(&0), |kept| kept.first()) {
+                    Some(first) if (*first as usize) < self.usual / 2 => self.usual / 2,
+                    Some(_) => self.usual,
+                    None => (self.usual * 2).min(FIRST_TARGET),
+                };
+            }
             match kept {
                 None => rows::append(out, &rows)?,
                 Some(kept) => {
@@ -319,6 +336,10 @@ impl Operator for IndexScan {
             cursor.skip_to(&from);
         }
         Ok(())
+    }
+
+    fn hasten(&mut self) {
+        self.target = self.target.min(HASTY_TARGET);
     }
 
     fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {

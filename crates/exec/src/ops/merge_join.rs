@@ -117,6 +117,8 @@ struct MergeState {
     matched: Vec<bool>,
     told: usize,
     pairs: (Vec<u32>, Vec<u32>),
+    /// The input that is to be read before pairing goes on: not before somebody asks for more.
+    stopped: Option<Stop>,
     done: bool,
     postponed: Postponed,
 }
@@ -166,6 +168,7 @@ impl MergeState {
             matched: vec![],
             told: 0,
             pairs: Default::default(),
+            stopped: None,
             postponed: Postponed::default(),
             done: false,
         }
@@ -187,15 +190,15 @@ impl MergeState {
 
     /// Goes on to the next group of the right side. False: the window must grow first, or there is no
     /// further group.
-    fn next_group(&mut self) -> bool {
+    fn next_group(&mut self, one: bool) -> bool {
         if let Some(end) = self.end.take() {
             self.first = end;
         }
-        self.complete_group()
+        self.complete_group(one)
     }
 
-    /// Finds the group's end.
-    fn complete_group(&mut self) -> bool {
+    /// Finds the group's end, which is where the window ends if `one` row of it is enough.
+    fn complete_group(&mut self, one: bool) -> bool {
         let window = &self.window;
         while self.first < window.len() && window.nulls[self.first] {
             self.first += 1;
@@ -208,7 +211,7 @@ impl MergeState {
         while end < window.len() && window.key(end) == key {
             end += 1;
         }
-        if end == window.len() && !window.ended {
+        if end == window.len() && !window.ended && !one {
             return false;
         }
         self.end = Some(end);
@@ -226,7 +229,7 @@ impl MergeState {
                 continue;
             }
             let Some(end) = self.end.filter(|end| *end > self.first) else {
-                if self.next_group() {
+                if self.next_group(one) {
                     continue;
                 }
                 if !self.window.ended {
@@ -417,14 +420,18 @@ impl Operator for MergeJoin {
             if state.done {
                 return Ok(None);
             }
+            match state.stopped.take() {
+                Some(Stop::Left) => self.read_left(plan, run)?,
+                Some(Stop::Right) => self.read_right(plan, run)?,
+                _ => {}
+            }
+            let Some(state) = &mut self.state else {
+                return Err(Error::internal("a merge join lost its state"));
+            };
             let stop = state.pair(*kind, one);
             let joined = state.flush(plan, run)?;
-            match stop {
-                Stop::Full => {}
-                Stop::Left => self.read_left(plan, run)?,
-                Stop::Right => self.read_right(plan, run)?,
-                Stop::Done => state.done = true,
-            }
+            state.done = stop == Stop::Done;
+            state.stopped = Some(stop);
             if joined.rows > 0 {
                 return Ok(Some(joined));
             }
