@@ -30,12 +30,39 @@ use crate::rows::Row;
 use crate::run::Run;
 
 /// Leaves that a plan keeps, at most.
-const KEPT: usize = 4096;
+const KEPT: usize = 16_384;
+
+/// Parts of the kept leaves with locks of their own.
+const SHARDS: usize = 16;
 
 /// What a statement has opened of a partitioned table.
 pub struct Leaves {
-    kept: sched::Mutex<HashMap<u32, Arc<Leaf>>>,
+    shards: [sched::LwLock<Kept>; SHARDS],
     router: sched::Mutex<Option<Router>>,
+}
+
+/// Kept leaves by partition. Those that were opened before the younger ones became too many are the next to go.
+#[derive(Default)]
+struct Kept {
+    young: HashMap<u32, Arc<Leaf>>,
+    old: HashMap<u32, Arc<Leaf>>,
+}
+
+impl Kept {
+    fn get(&self, id: u32) -> Option<Arc<Leaf>> {
+        self.young.get(&id).or_else(|| self.old.get(&id)).cloned()
+    }
+
+    /// What it returns is dropped without the lock.
+    #[must_use]
+    fn insert(&mut self, id: u32, leaf: Arc<Leaf>) -> HashMap<u32, Arc<Leaf>> {
+        let mut gone = HashMap::new();
+        if self.young.len() >= KEPT / SHARDS / 2 {
+            gone = std::mem::replace(&mut self.old, std::mem::take(&mut self.young));
+        }
+        self.young.insert(id, leaf);
+        gone
+    }
 }
 
 /// A partition, opened.
@@ -72,7 +99,9 @@ impl Leaves {
     /// Nothing is open.
     pub fn new() -> Leaves {
         Leaves {
-            kept: sched::Mutex::new(WaitEvent::LWLockPlanCache, HashMap::new()),
+            shards: std::array::from_fn(|_| {
+                sched::LwLock::new(WaitEvent::LWLockPlanCache, Kept::default())
+            }),
             router: sched::Mutex::new(WaitEvent::LWLockPlanCache, None),
         }
     }
@@ -88,7 +117,8 @@ impl Leaves {
     ) -> Result<Option<Arc<Leaf>>> {
         let table = partition::open(run.cx, id, mode)?;
         let view = run.cx.catalog_tx.view();
-        let kept = self.kept.lock().get(&id).cloned();
+        let shard = &self.shards[id as usize % SHARDS];
+        let kept = shard.read().get(id);
         if let Some(leaf) = kept.filter(|leaf| leaf.is_current(&table, &view)) {
             return Ok(Some(leaf));
         }
@@ -115,11 +145,8 @@ impl Leaves {
         };
         let indexes = view.indexes_of(&table);
         let leaf = Arc::new(Leaf { table, indexes, scan, write });
-        let mut kept = self.kept.lock();
-        if kept.len() >= KEPT {
-            kept.clear();
-        }
-        kept.insert(id, leaf.clone());
+        let gone = shard.write().insert(id, leaf.clone());
+        drop(gone);
         Ok(Some(leaf))
     }
 }
