@@ -315,6 +315,17 @@ fn with_queries_used_once_stand_in_place() {
 }
 
 #[test]
+fn literals_with_casts_become_parameters() {
+    let (_, l, _) =
+        lifted("select 5::int, 5::bigint, '7'::int, date '2020-01-01', 'a'::text, 1::smallint");
+    let types: Vec<u32> = l.iter().map(|l| l.ty.0).collect();
+    assert_eq!(types, [23, 20, 23, 1082, 25, 23]);
+    // The value is the type's only with a modifier or with the catalog.
+    let (_, l, _) = lifted("select 'abc'::varchar(2), 't'::regclass, '[]'::json");
+    assert_eq!(l.len(), 0);
+}
+
+#[test]
 fn a_partial_index_is_found_by_the_values_of_lifted_literals() {
     let places = |l: &[crate::prepare::Lifted]| l.iter().map(|l| l.literal).collect::<Vec<_>>();
     let (p, l, _) = lifted("select id from w where state = 'open' and n = 5");

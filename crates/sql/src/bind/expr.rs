@@ -735,8 +735,10 @@ impl Binder<'_> {
         };
         let arg_position = self.at(ast::location(arg));
         let bound = match arg {
-            // A literal with a cast is a literal of that type: part of the statement's shape.
-            NodeEnum::AConst(_) => self.holding(|b| b.expr(scope, arg))?,
+            // One whose meaning hangs on catalogs or settings is part of the statement's shape.
+            NodeEnum::AConst(_) if typmod != -1 || !is_plain(ty) => {
+                self.holding(|b| b.expr(scope, arg))?
+            }
             NodeEnum::AArrayExpr(a) if coerce::element_of(ty) != Oid::INVALID => {
                 self.array(scope, a, Some(coerce::element_of(ty)))?
             }
@@ -1107,6 +1109,28 @@ pub(crate) fn not(expr: Expr) -> Expr {
         }
         other => Expr::Not(Box::new(other)),
     }
+}
+
+/// Whether a literal with a cast to the type may become a parameter of it.
+fn is_plain(ty: Oid) -> bool {
+    const TYPES: [Oid; 15] = [
+        BOOL,
+        INT2,
+        INT4,
+        INT8,
+        FLOAT4,
+        FLOAT8,
+        NUMERIC,
+        TEXT,
+        VARCHAR,
+        DATE,
+        TIME,
+        TIMESTAMP,
+        TIMESTAMPTZ,
+        INTERVAL,
+        UUID,
+    ];
+    TYPES.contains(&ty)
 }
 
 fn is_row(ty: Oid) -> bool {

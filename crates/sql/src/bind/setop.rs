@@ -330,7 +330,15 @@ impl Binder<'_> {
         for (n, row) in rows.iter().enumerate() {
             self.note(stmt, Part::Row(n), row);
         }
-        let rel = Rel::Values { cols: cols.clone(), rows };
+        // One row is what a SELECT without FROM computes, and planned as that.
+        let rel = match <[_; 1]>::try_from(rows) {
+            Ok([row]) => Rel::Project {
+                input: Box::new(Rel::OneRow),
+                exprs: cols.iter().copied().zip(row).collect(),
+                set: false,
+            },
+            Err(rows) => Rel::Values { cols: cols.clone(), rows },
+        };
         self.order_and_limit(Query { rel, cols, output }, stmt)
     }
 }
