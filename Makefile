@@ -6,7 +6,7 @@ DATA ?= ./data
 # Release builds are laid out by a profile that the repository keeps (docs/decisions/0010).
 RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch -Clink-arg=-Wl,-z,keep-text-section-prefix" cargo
 
-.PHONY: run test docs-test prometheus apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-parallel bench-scale bench-search bench-vectors bench-snapshot bench-oltp bench-replication standby-check bench-bulk bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
+.PHONY: run test docs-test prometheus apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-parallel bench-scale bench-search bench-vectors bench-snapshot bench-oltp bench-replication standby-check bench-bulk bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm soak lab incident locks crash resize fuzz tidy docs loom shuttle
 
 # Root must say that root is meant.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -249,6 +249,12 @@ storm:
 	@scripts/need build clients
 	STORM_CONNECTS=100000 STORM_KILLS=10000 STORM_BURST=10000 FAULTS_EACH=100 FAULTS_CRASHES=30 \
 		cargo test -p threadgres --test storm --test faults -- --nocapture --test-threads 1
+
+# A thousand sessions that ask for parallel plans, stop in the middle, fail, go away: make soak SOAK_SECONDS=600
+SOAK_SECONDS ?= 600
+soak:
+	@scripts/need build
+	SOAK_SECONDS=$(SOAK_SECONDS) cargo test -p threadgres --test parallel_soak -- --include-ignored --nocapture --test-threads 1
 
 # What strangers send, invented by the million: the decoder of messages, the first packet, SCRAM, five
 # minutes each. What a run finds worth trying stays in fuzz/work; what fails, in fuzz/artifacts.

@@ -17,14 +17,14 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::usage::USES;
 use base::{Error, Result, WaitEvent};
 
+use crate::exchange::Running;
 use crate::memory::Given;
 use crate::spin::SpinLock;
-use crate::task::{self, Interrupt, Task, TaskRef, Wake};
+use crate::task::{self, Interrupt, Task, TaskRef};
 use crate::worker::saturation;
 
 /// Virtual size of a helper's stack: that of a statement's ordinary one and room for its calls.
@@ -34,8 +34,7 @@ type Panic = Box<dyn std::any::Any + Send>;
 
 /// The state that the helpers of one call and their caller share; it outlives the last of them that looks at it.
 struct Team {
-    leader: TaskRef,
-    running: AtomicUsize,
+    running: Running,
     outcome: SpinLock<Outcome>,
 }
 
@@ -49,10 +48,6 @@ struct Outcome {
 }
 
 impl Team {
-    fn is_done(&self) -> bool {
-        self.running.load(Ordering::Acquire) == 0
-    }
-
     /// A helper's whole life.
     fn run(&self, help: &(dyn Fn() -> Result<()> + Sync)) {
         let ended = catch_unwind(AssertUnwindSafe(help));
@@ -71,10 +66,8 @@ impl Team {
             outcome.made.push(task::with_current(|task| task.memory().give_away()));
         }
         task::with_current(|task| task.set_statement(0));
-        let leader = self.leader.clone();
         // From here on the caller may go on, and what `help` borrows may be gone.
-        self.running.fetch_sub(1, Ordering::Release);
-        leader.unpark();
+        self.running.end();
     }
 }
 
@@ -102,11 +95,8 @@ pub fn together<R>(
     lead: impl FnOnce() -> Result<R>,
 ) -> Result<(R, usize)> {
     let leader = task::current();
-    let team = Arc::new(Team {
-        leader: leader.clone(),
-        running: AtomicUsize::new(0),
-        outcome: SpinLock::new(Outcome::default()),
-    });
+    let team =
+        Arc::new(Team { running: Running::new(), outcome: SpinLock::new(Outcome::default()) });
     // SAFETY: a lifetime is all that changes. `help` is used by helpers that are counted as running only, and
     // this function does not go on, not even by a panic, before none is.
     let help = unsafe {
@@ -124,12 +114,12 @@ pub fn together<R>(
             helper.set_context(context.clone());
         }
         helper.memory().begin_statement(limit);
-        team.running.fetch_add(1, Ordering::Relaxed);
+        team.running.begin();
         let own = team.clone();
         match task::start_thread(helper.clone(), STACK_BYTES, move || own.run(help)) {
             Ok(_) => helpers.push(helper),
             Err(_) => {
-                team.running.fetch_sub(1, Ordering::Relaxed);
+                team.running.end();
                 break;
             }
         }
@@ -158,24 +148,14 @@ fn cancel(helpers: &[TaskRef]) {
 
 /// Waits until no helper runs. An interrupt ends them and is returned then.
 fn join(team: &Team, helpers: &[TaskRef]) -> Result<()> {
-    let mut outcome = Ok(());
-    while !team.is_done() {
-        if outcome.is_err() {
-            task::park_uninterruptible(WaitEvent::IPCParallelFinish, None);
-            continue;
-        }
-        if task::park(WaitEvent::IPCParallelFinish, None) == Wake::Interrupted {
-            outcome = task::check_interrupts();
-            if outcome.is_err() {
-                cancel(helpers);
-            }
-        }
-    }
-    outcome
+    let look = || task::check_interrupts().inspect_err(|_| cancel(helpers));
+    team.running.wait(WaitEvent::IPCParallelFinish, look)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use base::err;
 
     use super::*;

@@ -41,6 +41,8 @@ mod blocking;
 pub mod condvar;
 #[cfg(not(any(loom, shuttle)))]
 mod coroutine;
+#[cfg(not(loom))]
+pub mod exchange;
 #[cfg(not(any(loom, shuttle)))]
 pub mod fault_signals;
 #[cfg(not(any(loom, shuttle)))]

@@ -14,6 +14,7 @@ use std::time::Instant;
 
 use base::WaitEvent;
 use base::settings::{Settings, Value, publish_live, setting};
+use sched::exchange::{Exchange, Running};
 use sched::joint::{Joint, Turn};
 use sched::{Condvar, LwLock, Mutex, SpinLock, TaskRef, Wake, current};
 use shuttle::sync::atomic::{AtomicU32, Ordering};
@@ -307,6 +308,83 @@ fn the_leader_gets_all_parts_of_a_table_that_is_abandoned() {
             turn => turn,
         };
         assert!(matches!(turn, Turn::Alone(_)));
+        helpers.into_iter().for_each(|helper| helper.join().unwrap());
+    });
+}
+
+/// A thread's part of a round: numbers into the buffer until it is full or there are no more.
+fn fill(left: &AtomicU32, round: &Exchange<u32>) {
+    while !round.is_full() {
+        let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
+        let Ok(n) = taken else { return };
+        round.put(n, 1);
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn rounds_of_an_exchange_hand_over_all() {
+    explore(|| {
+        let left = Arc::new(AtomicU32::new(6));
+        let mut seen = Vec::new();
+        while seen.len() < 6 {
+            let round = Arc::new(Exchange::new(2));
+            let running = Arc::new(Running::new());
+            let helpers: Vec<_> = (0..2)
+                .map(|_| {
+                    running.begin();
+                    let (left, round) = (Arc::clone(&left), Arc::clone(&round));
+                    let running = Arc::clone(&running);
+                    thread::spawn(move || {
+                        fill(&left, &round);
+                        // What it borrows goes before the leader goes on.
+                        drop(round);
+                        running.end();
+                    })
+                })
+                .collect();
+            fill(&left, &round);
+            running.wait(EVENT, || Ok::<(), ()>(())).expect("nothing interrupts");
+            let round = Arc::into_inner(round).expect("no helper has it any more");
+            let items = round.into_items();
+            // Two, and one more of each thread that saw room.
+            assert!(items.len() <= 4, "{} items", items.len());
+            seen.extend(items);
+            helpers.into_iter().for_each(|helper| helper.join().unwrap());
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, [1, 2, 3, 4, 5, 6]);
+    });
+}
+
+#[test]
+fn an_interrupted_leader_ends_its_helpers_and_waits_for_them() {
+    explore(|| {
+        let running = Arc::new(Running::new());
+        let cancelled = Arc::new(AtomicU32::new(0));
+        let leader = current();
+        let helpers: Vec<_> = (0..2)
+            .map(|_| {
+                running.begin();
+                let (running, cancelled) = (Arc::clone(&running), Arc::clone(&cancelled));
+                thread::spawn(move || {
+                    while cancelled.load(Ordering::Acquire) == 0 {
+                        thread::yield_now();
+                    }
+                    running.end();
+                })
+            })
+            .collect();
+        let own = Arc::clone(&leader);
+        let client = thread::spawn(move || own.interrupt());
+        let outcome = running.wait(EVENT, || {
+            leader.take_interrupt();
+            cancelled.store(1, Ordering::Release);
+            Err("cancelled")
+        });
+        assert_eq!(outcome, Err("cancelled"));
+        assert!(running.is_over());
+        client.join().unwrap();
         helpers.into_iter().for_each(|helper| helper.join().unwrap());
     });
 }

@@ -15,11 +15,11 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::Result;
 use base::settings::setting;
 use sched::SpinLock;
+use sched::exchange::Exchange;
 use sql::plan::Node;
 use sql::{Expr, Plan};
 use types::Batch;
@@ -60,35 +60,25 @@ pub struct Gather {
     bytes: usize,
 }
 
-/// The buffer of a round.
-struct Exchange {
-    batches: SpinLock<Vec<Batch>>,
-    held: AtomicUsize,
-    most: usize,
-}
-
-impl Exchange {
-    fn put(&self, batch: Batch) {
-        self.held.fetch_add(rows::batch_bytes(&batch).max(1), Ordering::Relaxed);
-        self.batches.lock().push(batch);
-    }
-
-    fn is_full(&self) -> bool {
-        self.held.load(Ordering::Relaxed) >= self.most
-    }
-
-    /// Moves a thread's rows here until there are enough; true at their end.
-    fn fill(&self, op: &mut dyn Operator, plan: &Plan, run: &mut Run<'_, '_>) -> Result<bool> {
-        while !self.is_full() {
-            sched::check_interrupts()?;
-            match op.next(plan, run)? {
-                Some(batch) if batch.rows > 0 => self.put(batch),
-                Some(_) => {}
-                None => return Ok(true),
+/// Moves a thread's rows into the buffer of a round until there are enough; true at their end.
+fn fill(
+    exchange: &Exchange<Batch>,
+    op: &mut dyn Operator,
+    plan: &Plan,
+    run: &mut Run<'_, '_>,
+) -> Result<bool> {
+    while !exchange.is_full() {
+        sched::check_interrupts()?;
+        match op.next(plan, run)? {
+            Some(batch) if batch.rows > 0 => {
+                let bytes = rows::batch_bytes(&batch) as u64;
+                exchange.put(batch, bytes);
             }
+            Some(_) => {}
+            None => return Ok(true),
         }
-        Ok(false)
     }
+    Ok(false)
 }
 
 impl Gather {
@@ -117,14 +107,13 @@ impl Gather {
         }
         let helpers = parallel::available(*workers, run);
         note_most(plan, LAUNCHED, helpers.count() as u64, run);
-        let exchange =
-            Exchange { batches: SpinLock::default(), held: AtomicUsize::new(0), most: self.bytes };
+        let exchange = Exchange::new(self.bytes as u64);
         if helpers.count() == 0 || self.led || self.member.is_alone() {
             self.go_on_alone(&exchange, input, run)?;
         } else {
             self.together(helpers.count(), &exchange, input, run)?;
         }
-        self.ready = exchange.batches.into_inner().into();
+        self.ready = exchange.into_items().into();
         let most = (run.cx.settings.int(setting::WORK_MEM) as usize * 1024).max(LEAST_BYTES);
         self.bytes = (self.bytes * 8).clamp(LEAST_BYTES, most);
         Ok(())
@@ -133,17 +122,17 @@ impl Gather {
     /// The leader's share of a round without helpers; the remains of helpers' work after its own.
     fn go_on_alone(
         &mut self,
-        exchange: &Exchange,
+        exchange: &Exchange<Batch>,
         input: &Plan,
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
         if !self.led {
-            self.led = exchange.fill(self.input.as_mut(), input, run)?;
+            self.led = fill(exchange, self.input.as_mut(), input, run)?;
             return Ok(());
         }
         while let Some(mut part) = self.parts.pop() {
             let shared = Shared::of(run);
-            let ended = shared.with_part(&mut part, |op, run| exchange.fill(op, input, run))?;
+            let ended = shared.with_part(&mut part, |op, run| fill(exchange, op, input, run))?;
             if !ended {
                 self.parts.push(part);
                 return Ok(());
@@ -164,7 +153,7 @@ impl Gather {
     fn together(
         &mut self,
         count: usize,
-        exchange: &Exchange,
+        exchange: &Exchange<Batch>,
         input: &Plan,
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
@@ -179,14 +168,14 @@ impl Gather {
                 None => Part::new(&shared, member.helper(), input)?,
             };
             part.go_on();
-            let ended = shared.with_part(&mut part, |op, run| exchange.fill(op, input, run));
+            let ended = shared.with_part(&mut part, |op, run| fill(exchange, op, input, run));
             let ended = ended.inspect_err(|_| member.close())?;
             after.lock().push((part, ended));
             Ok(())
         };
         let own = &mut self.input;
         let lead = || {
-            let led = exchange.fill(own.as_mut(), input, run);
+            let led = fill(exchange, own.as_mut(), input, run);
             led.inspect_err(|_| member.close())
         };
         let (led, _) = sched::helpers::together(count, &help, lead)?;
