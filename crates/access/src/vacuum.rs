@@ -8,11 +8,14 @@
 //! Versions that an old snapshot keeps are led past those between the snapshots
 //! ([`crate::heap::bridge`]), whose line pointers are dead then.
 //!
+//! Several indexes are gone through at the same time where the caller has helpers ([`Together`]): one thread an index.
+//!
 //! Without indexes the first step frees the line pointers at once. Dead line pointers are
 //! remembered up to [`DEAD_MAX`] at a time; then steps 2 and 3 run and the first goes on.
 //! Cutting the file's empty tail ([`truncate`]) needs the relation exclusively and is a step of its
 //! own.
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -100,6 +103,27 @@ impl Pace {
     }
 }
 
+/// Runs a function here (true) and in helpers (false), as many as there are.
+pub type Together<'a> = dyn Fn(&(dyn Fn(bool) -> Result<()> + Sync)) -> Result<()> + 'a;
+
+/// Does something to each index: a thread an index, where there are helpers.
+fn each_index(
+    indexes: &[AnyIndex],
+    together: &Together<'_>,
+    work: &(dyn Fn(&AnyIndex) -> Result<()> + Sync),
+) -> Result<()> {
+    let next = AtomicUsize::new(0);
+    together(&|leads| {
+        while leads || !sched::helpers::should_yield() {
+            let Some(index) = indexes.get(next.fetch_add(1, Relaxed)) else { break };
+            sched::check_interrupts()?;
+            // After an error nobody need go on.
+            work(index).inspect_err(|_| next.store(indexes.len(), Relaxed))?;
+        }
+        Ok(())
+    })
+}
+
 /// Vacuums a table with its indexes, and says how far it has come. The caller holds
 /// ShareUpdateExclusive on the table.
 ///
@@ -109,6 +133,7 @@ pub fn vacuum(
     manager: &TxnManager,
     heap: &Heap,
     indexes: &[AnyIndex],
+    together: &Together<'_>,
     pace: &mut Pace,
     progress: &Progress,
 ) -> Result<VacuumStats> {
@@ -137,14 +162,14 @@ pub fn vacuum(
         progress.set(Count::Dead, dead.len() as u64);
         if dead.len() >= DEAD_MAX {
             stats.index_passes += 1;
-            free(&mut visibility, heap, indexes, &mut dead, pace, progress)?;
+            free(&mut visibility, heap, (indexes, together), &mut dead, pace, progress)?;
             progress.set_phase("scanning heap");
         }
     }
     stats.index_passes += u32::from(!dead.is_empty());
-    free(&mut visibility, heap, indexes, &mut dead, pace, progress)?;
+    free(&mut visibility, heap, (indexes, together), &mut dead, pace, progress)?;
     progress.set_phase("cleaning up indexes");
-    indexes.iter().try_for_each(|index| index.clean_up(manager))?;
+    each_index(indexes, together, &|index| index.clean_up(manager))?;
     progress.set(Count::BlocksVacuumed, u64::from(stats.pages));
     progress.set_phase("performing final cleanup");
     heap.state.space.ended.fetch_add(stats.kept, Relaxed);
@@ -252,7 +277,7 @@ fn visit(
 fn free(
     visibility: &mut VisibilityHorizon<'_>,
     heap: &Heap,
-    indexes: &[AnyIndex],
+    (indexes, together): (&[AnyIndex], &Together<'_>),
     dead: &mut Vec<TupleId>,
     pace: &mut Pace,
     progress: &Progress,
@@ -262,9 +287,8 @@ fn free(
     }
     debug_assert!(dead.is_sorted());
     progress.set_phase("vacuuming indexes");
-    for index in indexes {
-        index.bulk_delete(&|row| dead.binary_search(&row).is_ok())?;
-    }
+    let is_dead = |row: TupleId| dead.binary_search(&row).is_ok();
+    each_index(indexes, together, &|index| index.bulk_delete(&is_dead).map(drop))?;
     progress.add(Count::IndexPasses, 1);
     progress.set_phase("vacuuming heap");
     for block in dead.chunk_by(|a, b| a.block == b.block) {

@@ -104,17 +104,12 @@ fn helpers(
     pages: u32,
     memory: usize,
 ) -> parallel::Helpers {
-    let most = cx.settings.int(setting::MAX_PARALLEL_MAINTENANCE_WORKERS).max(0) as usize;
-    let least = cx.settings.int(setting::MIN_PARALLEL_TABLE_SCAN_SIZE).max(1) as u64;
-    let mut planned = 0;
-    let mut size = least;
-    while u64::from(pages) >= size && planned < most && memory / (planned + 2) >= LEAST_BYTES {
-        planned += 1;
-        size *= 3;
-    }
-    if base::Oid(handle.table.oid).is_temporary() {
-        planned = 0;
-    }
+    // So many threads have memory enough.
+    let most = (memory / LEAST_BYTES).saturating_sub(1);
+    let planned = match base::Oid(handle.table.oid).is_temporary() {
+        true => 0,
+        false => parallel::wanted_for(pages, cx).min(most),
+    };
     parallel::available_to(planned, cx)
 }
 

@@ -128,12 +128,13 @@ fn run(
         Utility::CopyTo { table, query, options } => {
             return copy::to::run(*table, query, options, cx, sink);
         }
-        Utility::Vacuum { tables, vacuum, analyze, full, verbose } => {
+        Utility::Vacuum { tables, vacuum, analyze, full, verbose, parallel } => {
             let work = maintain::Work {
                 vacuum: *vacuum,
                 analyze: *analyze,
                 full: *full,
                 verbose: *verbose,
+                parallel: *parallel,
             };
             maintain::run(tables, work, cx)?;
         }

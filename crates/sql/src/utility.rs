@@ -926,6 +926,8 @@ pub enum Utility {
         full: bool,
         /// VERBOSE.
         verbose: bool,
+        /// PARALLEL: at most so many helpers go through the indexes; None: as many as the settings say.
+        parallel: Option<u16>,
     },
     /// EXPLAIN.
     Explain {

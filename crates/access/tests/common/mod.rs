@@ -330,7 +330,8 @@ impl Table {
             [self.by_key.clone().into(), self.by_value.clone().into(), self.by_hash.clone()];
         let progress = Reporting::begin(Kind::Vacuum, "VACUUM", (5, 0));
         let mut pace = Pace::unlimited();
-        let done = access::vacuum(&db.manager, &self.heap, &indexes, &mut pace, &progress);
+        let alone = |work: &(dyn Fn(bool) -> base::Result<()> + Sync)| work(true);
+        let done = access::vacuum(&db.manager, &self.heap, &indexes, &alone, &mut pace, &progress);
         done.expect("vacuum")
     }
 

@@ -3,15 +3,20 @@
 //! Distinct values are estimated after Haas and Stokes (Duj1), as PostgreSQL does.
 
 use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use base::{Oid, Result};
 use catalog::object::ColumnStats;
 use catalog::{Object, Table, TableStats};
+use sched::SpinLock;
 use sched::observe::progress::{Count, Kind, Progress, Reporting};
 use types::{Datum, FormatContext};
 
 use exec::context::ExecContext;
+use exec::parallel;
 use exec::rows::width;
 use exec::session::random;
 use exec::table::TableHandle;
@@ -23,50 +28,130 @@ const ROWS_A_TARGET: usize = 300;
 /// Longer values make no common values or bounds.
 const VALUE_MAX: usize = 256;
 
-/// Rows to look at, and how many there are in all (about).
-///
-/// Blocks are visited at random, in order; of their rows a reservoir keeps as many as are wanted,
-/// undecoded (Vitter 1985, algorithm R).
+/// Rows decoded at a time by one thread.
+const ROWS_A_PIECE: usize = 1000;
+/// Blocks that a thread takes at a time.
+const BLOCKS_A_PIECE: usize = 32;
+
+/// Rows to look at.
+struct Drawn {
+    /// In the order of the table.
+    rows: Vec<Vec<Datum>>,
+    /// How many there are in all (about).
+    total: f64,
+    /// Helpers that are worth starting for as much work.
+    helpers: usize,
+}
+
+/// Draws as many rows as are wanted from those that are offered: each is given a number by chance, and those with the
+/// least numbers are kept. What several threads have drawn, each from rows of its own, is put together in the same way.
+struct Draw {
+    wanted: usize,
+    /// Numbers, places in the table, and rows.
+    kept: BinaryHeap<(u64, u64, Vec<u8>)>,
+    offered: usize,
+}
+
+impl Draw {
+    fn new(wanted: usize) -> Draw {
+        Draw { wanted, kept: BinaryHeap::new(), offered: 0 }
+    }
+
+    fn offer(&mut self, place: u64, row: &[u8]) {
+        self.offered += 1;
+        let number = (random() * (1_u64 << 53) as f64) as u64;
+        if self.kept.len() < self.wanted {
+            self.kept.push((number, place, row.to_vec()));
+        } else if let Some(mut last) = self.kept.peek_mut()
+            && number < last.0
+        {
+            (last.0, last.1) = (number, place);
+            last.2.clear();
+            last.2.extend_from_slice(row);
+        }
+    }
+
+    fn add(&mut self, other: Draw) {
+        self.offered += other.offered;
+        self.kept.extend(other.kept);
+        while self.kept.len() > self.wanted {
+            self.kept.pop();
+        }
+    }
+
+    /// In the order of their places.
+    fn finish(self) -> Vec<Vec<u8>> {
+        let mut kept = self.kept.into_vec();
+        kept.sort_unstable_by_key(|(_, place, _)| *place);
+        kept.into_iter().map(|(_, _, row)| row).collect()
+    }
+}
+
+/// As many of `0..pages` as are wanted, by chance, in order.
+fn draw_blocks(pages: u32, wanted: usize) -> Vec<u32> {
+    let mut left = (pages as usize).min(wanted);
+    let mut drawn = Vec::with_capacity(left);
+    for block in 0..pages {
+        if random() * f64::from(pages - block) < left as f64 {
+            drawn.push(block);
+            left -= 1;
+        }
+    }
+    drawn
+}
+
+/// Draws the rows to look at: all rows of blocks that are drawn take part. Helpers read blocks, too, and decode rows.
 fn sample(
     cx: &ExecContext<'_>,
     handle: &TableHandle,
     pages: u32,
     wanted: usize,
     progress: &Progress,
-) -> Result<(Vec<Vec<Datum>>, f64)> {
-    let snapshot = cx.tx.latest_snapshot();
-    let mut kept: Vec<(usize, Vec<u8>)> = Vec::new();
-    let (mut seen, mut read) = (0usize, 0u32);
-    let mut left = (pages as usize).min(wanted);
-    progress.set(Count::BlocksTotal, left as u64);
-    for block in 0..pages {
-        if random() * f64::from(pages - block) >= left as f64 {
-            continue;
-        }
-        sched::check_interrupts()?;
-        left -= 1;
-        read += 1;
-        let mut scan = handle.heap.scan(&snapshot, Some(block..block + 1));
-        while scan.next_page(cx.tx, |_, _, data| {
-            if kept.len() < wanted {
-                kept.push((seen, data.to_vec()));
-            } else {
-                let place = (random() * (seen + 1) as f64) as usize;
-                if let Some((position, bytes)) = kept.get_mut(place) {
-                    *position = seen;
-                    bytes.clear();
-                    bytes.extend_from_slice(data);
-                }
+) -> Result<Drawn> {
+    let (tx, snapshot) = (cx.tx, cx.tx.latest_snapshot());
+    let blocks = draw_blocks(pages, wanted);
+    progress.set(Count::BlocksTotal, blocks.len() as u64);
+    let helpers = match Oid(handle.table.oid).is_temporary() {
+        true => 0,
+        false => parallel::wanted_for(blocks.len() as u32, cx),
+    };
+    let (next, drawn) = (AtomicUsize::new(0), SpinLock::new(Vec::new()));
+    let read = |leads: bool| -> Result<()> {
+        let mut own = Draw::new(wanted);
+        while leads || !sched::helpers::should_yield() {
+            let from = next.fetch_add(BLOCKS_A_PIECE, Relaxed);
+            let Some(piece) = blocks.get(from..(from + BLOCKS_A_PIECE).min(blocks.len())) else {
+                break;
+            };
+            for block in piece {
+                sched::check_interrupts()?;
+                let mut place = u64::from(*block) << 16;
+                let mut scan = handle.heap.scan(&snapshot, Some(*block..block + 1));
+                while scan.next_page(tx, |_, _, data| {
+                    own.offer(place, data);
+                    place += 1;
+                })? {}
             }
-            seen += 1;
-        })? {}
-        progress.set(Count::BlocksDone, u64::from(read));
-    }
-    kept.sort_unstable_by_key(|(position, _)| *position);
-    let rows: Result<Vec<Vec<Datum>>> =
-        kept.iter().map(|(_, bytes)| handle.decode_all(bytes)).collect();
-    let total = if read == 0 { 0.0 } else { seen as f64 * f64::from(pages) / f64::from(read) };
-    Ok((rows?, total.round()))
+            if leads {
+                progress.set(Count::BlocksDone, (from + piece.len()) as u64);
+            }
+        }
+        drawn.lock().push(own);
+        Ok(())
+    };
+    parallel::on_all(helpers, cx, &read)?;
+    progress.set(Count::BlocksDone, blocks.len() as u64);
+    let mut all = Draw::new(wanted);
+    drawn.into_inner().into_iter().for_each(|one| all.add(one));
+    let share = f64::from(pages) / blocks.len().max(1) as f64;
+    let total = (all.offered as f64 * share).round();
+    let rows = all.finish();
+    let pieces: Vec<&[Vec<u8>]> = rows.chunks(ROWS_A_PIECE).collect();
+    let decode = |n: usize| -> Result<Vec<Vec<Datum>>> {
+        pieces[n].iter().map(|bytes| handle.decode_all(bytes)).collect()
+    };
+    let rows: Vec<Vec<Vec<Datum>>> = parallel::each(pieces.len(), helpers, cx, &decode)?;
+    Ok(Drawn { rows: rows.into_iter().flatten().collect(), total, helpers })
 }
 
 /// Runs of equal values of a sorted column: (index of the first, length).
@@ -240,22 +325,24 @@ fn largest_target(cx: &ExecContext<'_>, table: &Table) -> usize {
 }
 
 /// Statistics of the columns from a sample.
-fn columns(
-    cx: &ExecContext<'_>,
-    table: &Table,
-    rows: &[Vec<Datum>],
-    total: f64,
-) -> Result<Vec<ColumnStats>> {
-    let mut columns = Vec::with_capacity(table.columns.len());
-    for (n, column) in table.columns.iter().enumerate() {
-        sched::check_interrupts()?;
-        let target = column.statistics.map_or_else(|| target(cx), usize::from);
+fn columns(cx: &ExecContext<'_>, table: &Table, drawn: &Drawn) -> Result<Vec<ColumnStats>> {
+    let (usual, format) = (target(cx), cx.format);
+    let one = |n: usize| -> Result<ColumnStats> {
+        let column = &table.columns[n];
+        let target = column.statistics.map_or(usual, usize::from);
         if column.dropped || target == 0 {
-            columns.push(ColumnStats::default());
-            continue;
+            return Ok(ColumnStats::default());
         }
-        let values: Vec<&Datum> = rows.iter().map(|row| &row[n]).collect();
-        columns.push(column_stats(Oid(column.ty), &values, total, target, cx.format)?);
+        let values: Vec<&Datum> = drawn.rows.iter().map(|row| &row[n]).collect();
+        column_stats(Oid(column.ty), &values, drawn.total, target, format)
+    };
+    // Texts of names and of users' types are looked up, which helpers can't.
+    let looked_up = |n: usize| !parallel::reads_values_of(Oid(table.columns[n].ty));
+    let any = |n: usize| if looked_up(n) { Ok(ColumnStats::default()) } else { one(n) };
+    let mut columns = parallel::each(table.columns.len(), drawn.helpers, cx, &any)?;
+    for n in (0..columns.len()).filter(|n| looked_up(*n)) {
+        sched::check_interrupts()?;
+        columns[n] = one(n)?;
     }
     Ok(columns)
 }
@@ -265,8 +352,9 @@ fn put(
     cx: &mut ExecContext<'_>,
     table: &Table,
     mut stats: TableStats,
-    rows: &[Vec<Datum>],
+    drawn: &Drawn,
 ) -> Result<()> {
+    let rows = &drawn.rows[..];
     let before = cx.catalog_tx.view().stats(table.oid).cloned();
     match before.filter(|_| rows.is_empty()) {
         Some(before) => {
@@ -275,7 +363,7 @@ fn put(
             stats.extended.clone_from(&before.extended);
         }
         None => {
-            stats.columns = columns(cx, table, rows, stats.rows)?;
+            stats.columns = columns(cx, table, drawn)?;
             let sample = Sample { rows, total: stats.rows, target: target(cx) };
             stats.keys = extended::of_indexes(cx, table, sample)?;
             stats.extended = extended::of_table(cx, table, sample)?;
@@ -301,16 +389,17 @@ pub fn run_whole(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<String>
         }
     }
     let pages: u32 = parts.iter().map(|(_, pages)| *pages).sum();
-    let (mut rows, mut total) = (Vec::new(), 0.0);
+    let mut drawn =
+        Drawn { rows: Vec::new(), total: 0.0, helpers: parallel::wanted_for(pages, cx) };
     for (part, own) in parts.iter().filter(|(_, pages)| *pages > 0) {
         sched::check_interrupts()?;
         let share = f64::from(*own) / f64::from(pages.max(1));
         let handle = TableHandle::open(cx.engine, part, cx.format)?;
         let count = (wanted as f64 * share).ceil() as usize;
-        let (some, all) = sample(cx, &handle, *own, count.max(1), &progress)?;
-        total += all;
+        let some = sample(cx, &handle, *own, count.max(1), &progress)?;
+        drawn.total += some.total;
         let numbers = exec::partition::numbers(table, part);
-        rows.extend(some.iter().map(|row| {
+        drawn.rows.extend(some.rows.iter().map(|row| {
             let value = |n: &u16| match n {
                 0 => Datum::Null,
                 n => row[usize::from(*n) - 1].clone(),
@@ -319,12 +408,13 @@ pub fn run_whole(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<String>
         }));
     }
     progress.set_phase("computing statistics");
+    let total = drawn.total;
     let stats = TableStats { table: table.oid, rows: total, ..TableStats::default() };
-    put(cx, table, stats, &rows)?;
+    put(cx, table, stats, &drawn)?;
     Ok(format!(
         "\"{}\": {} rows in sample, {total:.0} estimated total rows",
         table.name,
-        rows.len()
+        drawn.rows.len()
     ))
 }
 
@@ -338,12 +428,13 @@ pub fn run(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<String> {
     let pages = super::pages(cx, table)?;
     let progress = Reporting::begin(Kind::Analyze, "ANALYZE", (cx.database.1, table.oid));
     progress.set_phase("acquiring sample rows");
-    let (rows, total) = sample(cx, &handle, pages, wanted, &progress)?;
+    let drawn = sample(cx, &handle, pages, wanted, &progress)?;
+    let total = drawn.total;
     progress.set_phase("computing statistics");
     let visible = handle.heap.visible_pages();
     let stats =
         TableStats { table: table.oid, rows: total, pages, visible, ..TableStats::default() };
-    put(cx, table, stats, &rows)?;
+    put(cx, table, stats, &drawn)?;
     progress.set_phase("finalizing analyze");
     let scanned = (pages as usize).min(wanted);
     let live = if pages == 0 { 0.0 } else { total * scanned as f64 / f64::from(pages) };
@@ -351,7 +442,7 @@ pub fn run(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<String> {
         "\"{}\": scanned {scanned} of {pages} pages, containing {live:.0} live rows and 0 dead rows; \
          {} rows in sample, {total:.0} estimated total rows",
         table.name,
-        rows.len()
+        drawn.rows.len()
     ))
 }
 
@@ -376,6 +467,23 @@ mod tests {
         assert_eq!(worth_keeping(&[3.0, 2.0], 500.0, 0.0, 1000.0, 1000.0), 2);
         let of_sample = |counts: &[f64]| worth_keeping(counts, 500.0, 0.0, 1000.0, 100_000.0);
         assert_eq!(of_sample(&[300.0, 3.0, 2.0]), 1);
+    }
+
+    #[test]
+    fn what_threads_draw_is_one_draw() {
+        let (mut all, mut other) = (Draw::new(50), Draw::new(50));
+        for place in 0..1000_u64 {
+            let draw = if place % 3 == 0 { &mut all } else { &mut other };
+            draw.offer(place, &place.to_be_bytes());
+        }
+        all.add(other);
+        assert_eq!(all.offered, 1000);
+        let rows = all.finish();
+        assert_eq!(rows.len(), 50);
+        assert!(rows.is_sorted(), "rows keep the order of their places");
+        let few = draw_blocks(7, 100);
+        assert_eq!(few, [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(draw_blocks(1000, 30).len(), 30);
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub struct Work {
     pub full: bool,
     /// VERBOSE: say what was done.
     pub verbose: bool,
+    /// PARALLEL.
+    pub parallel: Option<u16>,
 }
 
 /// VACUUM and ANALYZE of some tables, or of all.
@@ -41,7 +43,7 @@ pub struct Work {
 /// # Errors
 /// I/O, interrupts, `42P01`.
 pub fn run(names: &[Name], work: Work, cx: &mut ExecContext<'_>) -> Result<()> {
-    let Work { vacuum, analyze, full, verbose } = work;
+    let Work { vacuum, analyze, full, verbose, parallel } = work;
     let mode = if full { LockMode::AccessExclusive } else { LockMode::ShareUpdateExclusive };
     let mut tables = Vec::new();
     let what = if vacuum { "vacuum" } else { "analyze" };
@@ -122,7 +124,7 @@ pub fn run(names: &[Name], work: Work, cx: &mut ExecContext<'_>) -> Result<()> {
                     verbose::rewritten(cx, &name, before, rows, &meter);
                 }
             }
-            (true, false) => vacuum_plain(cx, &table, verbose)?,
+            (true, false) => vacuum_plain(cx, &table, verbose, parallel)?,
             (false, _) => {}
         }
         if analyze {
@@ -198,7 +200,47 @@ fn is_allowed(cx: &mut ExecContext<'_>, table: &Table, what: &str) -> bool {
     false
 }
 
-fn vacuum_plain(cx: &mut ExecContext<'_>, table: &Arc<Table>, speaks: bool) -> Result<()> {
+/// How many helpers go through indexes beside the statement's own thread: one for each further index that is large
+/// enough (`min_parallel_index_scan_size`). A VACUUM that rests now and then (`vacuum_cost_delay`) has none: it is to be
+/// slow.
+fn index_helpers(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    indexes: &[AnyIndex],
+    asked: Option<u16>,
+) -> Result<usize> {
+    if asked == Some(0) || indexes.len() < 2 {
+        return Ok(0);
+    }
+    if base::Oid(table.oid).is_temporary() {
+        if asked.is_some() {
+            let message = format!(
+                "disabling parallel option of vacuum on \"{}\" --- cannot vacuum temporary tables \
+                 in parallel",
+                table.name
+            );
+            cx.hooks.notice("WARNING", base::err!(WARNING, "{message}"));
+        }
+        return Ok(0);
+    }
+    let least = cx.settings.int(setting::MIN_PARALLEL_INDEX_SCAN_SIZE).max(0) as u64;
+    let mut large = 0usize;
+    for index in indexes {
+        let pages = cx.engine.storage.block_count(index.rel(), Fork::Main)?;
+        large += usize::from(u64::from(pages) >= least);
+    }
+    let most = cx.settings.int(setting::MAX_PARALLEL_MAINTENANCE_WORKERS).max(0) as usize;
+    let asked = asked.map_or(usize::MAX, usize::from);
+    let rests = cx.settings.real(setting::VACUUM_COST_DELAY) > 0.0;
+    Ok(if rests { 0 } else { large.saturating_sub(1).min(most).min(asked) })
+}
+
+fn vacuum_plain(
+    cx: &mut ExecContext<'_>,
+    table: &Arc<Table>,
+    speaks: bool,
+    parallel: Option<u16>,
+) -> Result<()> {
     let name = full_name(cx, table);
     tell(cx, speaks, format!("vacuuming \"{name}\""));
     let before = pages(cx, table)?;
@@ -210,11 +252,18 @@ fn vacuum_plain(cx: &mut ExecContext<'_>, table: &Arc<Table>, speaks: bool) -> R
         view.indexes_of(table).iter().map(|i| index_search::open(i, storage)).collect();
     let progress = Reporting::begin(Kind::Vacuum, "VACUUM", (cx.database.1, table.oid));
     let mut pace = pace(cx.settings);
-    let done = access::vacuum::vacuum(cx.tx.manager(), &heap, &indexes, &mut pace, &progress)?;
+    let wanted = index_helpers(cx, table, &indexes, parallel)?;
+    let (manager, launched) = (cx.tx.manager(), std::cell::Cell::new(0));
+    let together = |work: &(dyn Fn(bool) -> Result<()> + Sync)| -> Result<()> {
+        launched.set(exec::parallel::on_all(wanted, cx, work)?.max(launched.get()));
+        Ok(())
+    };
+    let done = access::vacuum::vacuum(manager, &heap, &indexes, &together, &mut pace, &progress)?;
     let overflow = Overflow::new(storage, RelId(table.rel));
     if overflow.exists()? {
         let pieces = overflow.heap();
-        access::vacuum::vacuum(cx.tx.manager(), &pieces, &[], &mut pace, &progress)?;
+        let alone = |work: &(dyn Fn(bool) -> Result<()> + Sync)| work(true);
+        access::vacuum::vacuum(manager, &pieces, &[], &alone, &mut pace, &progress)?;
     }
     for index in view.indexes_of(table) {
         if index.method == base::AccessMethod::Brin && !index.invalid {
@@ -233,6 +282,9 @@ fn vacuum_plain(cx: &mut ExecContext<'_>, table: &Arc<Table>, speaks: bool) -> R
         cx.catalog_tx.put(cx.tx, Object::Stats(Box::new(stats)))?;
     }
     if speaks {
+        if done.index_passes > 0 && wanted > 0 {
+            tell(cx, true, verbose::launched(launched.get(), wanted));
+        }
         let after = pages(cx, table)?;
         let named = view.indexes_of(table).into_iter().map(|index| index.name.clone());
         let indexes: Vec<(String, AnyIndex)> = named.zip(indexes).collect();

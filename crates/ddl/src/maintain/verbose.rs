@@ -128,6 +128,14 @@ pub fn vacuumed(
     Ok(text)
 }
 
+/// The line of VACUUM when helpers have gone through indexes.
+pub fn launched(launched: usize, planned: usize) -> String {
+    let workers = if launched == 1 { "worker" } else { "workers" };
+    format!(
+        "launched {launched} parallel vacuum {workers} for index vacuuming (planned: {planned})"
+    )
+}
+
 /// The lines of VACUUM FULL and CLUSTER when they have written a table anew: its name, the versions that it had and its
 /// pages, and the rows that it has now.
 pub fn rewritten(

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::settings::{Settings, setting};
-use base::{Error, Result};
+use base::{Error, Oid, Result};
 use catalog::system::ServerInfo;
 use catalog::{CatalogTx, OpenDatabase};
 use sched::SpinLock;
 use sql::{Plan, Prepared};
 use txn::{Isolation, Snapshot, Transaction};
 use types::func::SessionFunction;
-use types::{Datum, FormatContext};
+use types::{Datum, FormatContext, TypeIo, oids};
 
 use crate::compiled::SessionRoutines;
 use crate::context::{Acting, Engine, ExecContext, Guard, SessionHooks};
@@ -245,22 +245,162 @@ pub fn available_to(planned: usize, cx: &ExecContext<'_>) -> Helpers {
     let take = |running: usize| Some(running + wanted.min(most.saturating_sub(running)));
     let before = RUNNING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
     let before = before.unwrap_or_else(|before| before);
-    Helpers(wanted.min(most.saturating_sub(before)))
+    let count = wanted.min(most.saturating_sub(before));
+    Helpers { count, ended: AtomicUsize::new(0) }
+}
+
+/// How many helpers a command would like for so many pages: one at the least size of a table for which there are any
+/// (`min_parallel_table_scan_size`), one more each time that it is three times as large.
+pub fn wanted_for(pages: u32, cx: &ExecContext<'_>) -> usize {
+    let most = cx.settings.int(setting::MAX_PARALLEL_MAINTENANCE_WORKERS).max(0) as usize;
+    let mut size = cx.settings.int(setting::MIN_PARALLEL_TABLE_SCAN_SIZE).max(1) as u64;
+    let mut wanted = 0;
+    while u64::from(pages) >= size && wanted < most {
+        wanted += 1;
+        size *= 3;
+    }
+    wanted
+}
+
+/// Runs `work` here (true) and in as many helpers (false) as there may be now of those that are wanted; says how many
+/// there were.
+///
+/// # Errors
+/// The function's, of any thread.
+pub fn on_all(
+    wanted: usize,
+    cx: &ExecContext<'_>,
+    work: &(dyn Fn(bool) -> Result<()> + Sync),
+) -> Result<usize> {
+    let helpers = available_to(wanted, cx);
+    if helpers.count() == 0 {
+        return work(true).map(|()| 0);
+    }
+    let ((), started) = sched::helpers::together(helpers.count(), &|| work(false), || work(true))?;
+    Ok(started)
+}
+
+/// What `work` makes of each number below `count`, in their order, by as many helpers as there may be now of those that
+/// are wanted.
+///
+/// # Errors
+/// The function's, of any thread; interrupts.
+pub fn each<T: Send>(
+    count: usize,
+    wanted: usize,
+    cx: &ExecContext<'_>,
+    work: &(dyn Fn(usize) -> Result<T> + Sync),
+) -> Result<Vec<T>> {
+    let (next, made) = (AtomicUsize::new(0), SpinLock::new(Vec::with_capacity(count)));
+    let take = |leads: bool| -> Result<()> {
+        while leads || !sched::helpers::should_yield() {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                break;
+            }
+            sched::check_interrupts()?;
+            // After an error nobody need go on.
+            let one = work(number).inspect_err(|_| next.store(count, Ordering::Relaxed))?;
+            made.lock().push((number, one));
+        }
+        Ok(())
+    };
+    on_all(wanted.min(count.saturating_sub(1)), cx, &take)?;
+    let mut made = made.into_inner();
+    made.sort_unstable_by_key(|(number, _)| *number);
+    Ok(made.into_iter().map(|(_, one)| one).collect())
+}
+
+/// Whether helpers can read and write texts of a type: that asks neither the session nor the catalog.
+pub fn reads_values_of(ty: Oid) -> bool {
+    let by_format = [
+        oids::DATE,
+        oids::TIME,
+        oids::TIMETZ,
+        oids::TIMESTAMP,
+        oids::TIMESTAMPTZ,
+        oids::INTERVAL,
+        oids::MONEY,
+    ];
+    let element = TypeIo::array_element(ty).unwrap_or(ty);
+    types::io::reads_immutably(element) || by_format.contains(&element)
+}
+
+/// What `work` makes of each number below `count`, in their order, as a part of a running statement, by its own thread
+/// and these helpers.
+///
+/// # Errors
+/// The function's, of any thread; interrupts.
+pub fn each_in<T: Send>(
+    count: usize,
+    helpers: &Helpers,
+    run: &mut Run<'_, '_>,
+    work: &(dyn Fn(usize, &mut Run<'_, '_>) -> Result<T> + Sync),
+) -> Result<Vec<T>> {
+    let (next, made) = (AtomicUsize::new(0), SpinLock::new(Vec::with_capacity(count)));
+    let take = |leads: bool, run: &mut Run<'_, '_>| -> Result<()> {
+        while leads || !sched::helpers::should_yield() {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                break;
+            }
+            sched::check_interrupts()?;
+            // After an error nobody need go on.
+            let one = work(number, run).inspect_err(|_| next.store(count, Ordering::Relaxed))?;
+            made.lock().push((number, one));
+        }
+        Ok(())
+    };
+    match helpers.count().min(count.saturating_sub(1)) {
+        0 => take(true, run)?,
+        helpers => {
+            let shared = Shared::of(run);
+            let counts: SpinLock<Vec<Counted>> = SpinLock::default();
+            let help = || {
+                let ((), counted) = shared.with_run(|run| take(false, run))?;
+                counts.lock().push(counted);
+                Ok(())
+            };
+            sched::helpers::together(helpers, &help, || take(true, run))?;
+            for (number, counted) in counts.into_inner().into_iter().enumerate() {
+                counted.add_to(number, run);
+            }
+        }
+    }
+    let mut made = made.into_inner();
+    made.sort_unstable_by_key(|(number, _)| *number);
+    Ok(made.into_iter().map(|(_, one)| one).collect())
 }
 
 /// Helpers that count as running in the server (`max_parallel_workers`) until this is dropped.
-pub struct Helpers(usize);
+pub struct Helpers {
+    count: usize,
+    /// Those that have ended before.
+    ended: AtomicUsize,
+}
 
 impl Helpers {
+    /// No helpers.
+    pub fn none() -> Helpers {
+        Helpers { count: 0, ended: AtomicUsize::new(0) }
+    }
+
     /// How many.
     pub fn count(&self) -> usize {
-        self.0
+        self.count
+    }
+
+    /// One has ended while the statement's own thread goes on with the others, or waits.
+    pub fn give_one_back(&self) {
+        self.ended.fetch_add(1, Ordering::Relaxed);
+        RUNNING.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Drop for Helpers {
     fn drop(&mut self) {
-        RUNNING.fetch_sub(self.0, Ordering::Relaxed);
+        let ended = self.ended.load(Ordering::Relaxed);
+        RUNNING.fetch_sub(self.count - ended, Ordering::Relaxed);
     }
 }
 

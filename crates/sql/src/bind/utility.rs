@@ -110,6 +110,7 @@ impl Binder<'_> {
     /// VACUUM and ANALYZE.
     pub(crate) fn vacuum(&mut self, stmt: &pb::VacuumStmt) -> Result<Utility> {
         let (mut analyze, mut full, mut verbose) = (!stmt.is_vacuumcmd, false, false);
+        let mut parallel = None;
         for node in &stmt.options {
             let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
             let on = def_value(def).is_none_or(|v| base::settings::parse_bool(&v).unwrap_or(true));
@@ -117,6 +118,7 @@ impl Binder<'_> {
                 "analyze" => analyze = on,
                 "full" => full = on,
                 "verbose" => verbose = on,
+                "parallel" if stmt.is_vacuumcmd => parallel = Some(self.vacuum_helpers(def)?),
                 "freeze"
                 | "skip_locked"
                 | "disable_page_skipping"
@@ -124,7 +126,6 @@ impl Binder<'_> {
                 | "index_cleanup"
                 | "process_toast"
                 | "process_main"
-                | "parallel"
                 | "buffer_usage_limit"
                 | "skip_database_stats"
                 | "only_database_stats" => {}
@@ -134,6 +135,9 @@ impl Binder<'_> {
                         .at(self.at(def.location)));
                 }
             }
+        }
+        if full && parallel.is_some_and(|n| n > 0) {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "VACUUM FULL cannot be performed in parallel"));
         }
         let mut tables = Vec::with_capacity(stmt.rels.len());
         for node in &stmt.rels {
@@ -151,7 +155,21 @@ impl Binder<'_> {
             }
             tables.push(self.name_of_range(&rel.relation)?);
         }
-        Ok(Utility::Vacuum { tables, vacuum: stmt.is_vacuumcmd, analyze, full, verbose })
+        Ok(Utility::Vacuum { tables, vacuum: stmt.is_vacuumcmd, analyze, full, verbose, parallel })
+    }
+
+    /// The value of VACUUM's option PARALLEL.
+    fn vacuum_helpers(&self, def: &pb::DefElem) -> Result<u16> {
+        let Some(value) = def_value(def) else {
+            return Err(err!(SYNTAX_ERROR, "parallel option requires a value between 0 and 1024")
+                .at(self.at(def.location)));
+        };
+        let not_integer = |_| err!(SYNTAX_ERROR, "parallel requires an integer value");
+        let value = value.parse::<i64>().map_err(not_integer)?;
+        u16::try_from(value).ok().filter(|n| *n <= 1024).ok_or_else(|| {
+            err!(SYNTAX_ERROR, "parallel workers for vacuum must be between 0 and 1024")
+                .at(self.at(def.location))
+        })
     }
 
     /// The options of CLUSTER: VERBOSE.
