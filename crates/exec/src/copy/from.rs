@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use base::faults::{self, Fault};
+use base::settings::setting;
 use base::{Error, Oid, Result, err};
 use catalog::Table;
 use sched::observe::progress::{Count, Kind, Reporting};
@@ -14,8 +15,9 @@ use types::encodings::Recoder;
 
 use super::csv::Dialect;
 use super::input::Input;
-use super::{binary, csv, text};
-use crate::context::{ExecContext, Outcome};
+use super::parse::{self, Parser, shorten};
+use super::{ahead, binary, csv, text};
+use crate::context::{ExecContext, Outcome, SessionHooks};
 use crate::eval;
 use crate::language::{TriggerEvent, TriggerTiming};
 use crate::modify::parts::Parts;
@@ -28,19 +30,26 @@ const PART_ROWS: usize = 1000;
 /// …or so many bytes of data, if that comes first.
 const PART_BYTES: usize = 1 << 20;
 
+/// Bytes that are loaded without helpers first.
+const ALONE_BYTES: u64 = 256 << 10;
+
 /// Options and columns of a COPY FROM, or of a foreign table whose rows are in a file.
 pub struct Load {
     table: Arc<Table>,
     /// Columns in the data, from 1.
-    columns: Vec<u16>,
+    columns: Arc<[u16]>,
     defaults: Vec<Option<Expr>>,
-    options: CopyOptions,
-    input: Input,
-    line: u64,
+    options: Arc<CopyOptions>,
+    pub(super) input: Input,
+    /// The line of the row that is being loaded, and the last one that was read.
+    pub(super) line: u64,
+    read: u64,
     /// The rows of the part, reused from part to part, and how many are filled.
     rows: Vec<Vec<Datum>>,
     filled: usize,
     bytes: usize,
+    /// Bytes of all lines so far.
+    taken: u64,
     /// The line of the part's first row.
     first_line: u64,
 }
@@ -92,7 +101,6 @@ pub fn run(
     let mut state = ExecState::new(prepared);
     let (params, snapshot) = (cx.params, cx.snapshot);
     let mut run = Run { cx, prepared, params, snapshot, state: &mut state };
-    let mut count = 0;
     if options.format == CopyFormat::Binary {
         binary::header(&mut load.input, run.cx.hooks)?;
     }
@@ -102,41 +110,10 @@ pub fn run(
         writer.statement_triggers(TriggerEvent::Insert, TriggerTiming::After, &mut run)?;
         return Ok(Outcome { rows: count, tag: None });
     }
-    while load.next_row(&mut run)? {
-        let (row, line) = (load.filled, load.line);
-        if let Some(filter) = filter
-            && !matches!(
-                eval::eval(filter, Row::Values(&load.rows[row]), &mut run)?,
-                Datum::Bool(true)
-            )
-        {
-            continue;
-        }
-        if let Some(parts) = &mut parts {
-            let whole = load.rows[row].clone();
-            if parts.add(modify, whole, &mut run).map_err(|e| load.row_error(e, line))? {
-                count += 1;
-                load.input.progress.set(Count::RowsDone, count);
-            }
-            if parts.waiting() >= of_parts || load.bytes > PART_BYTES {
-                parts.flush(&mut run).map_err(|e| load.row_error(e, line))?;
-                load.bytes = 0;
-            }
-            continue;
-        }
-        let wanted =
-            pipeline::prepare_insert(&mut writer, &mut load.rows[row], &modify.checks, &mut run);
-        if !wanted.map_err(|e| load.row_error(e, line))? {
-            continue;
-        }
-        load.filled += 1;
-        count += 1;
-        load.input.progress.set(Count::RowsDone, count);
-        if load.filled == part || load.bytes > PART_BYTES {
-            load.flush(&mut writer, &mut run)?;
-        }
-    }
-    load.flush(&mut writer, &mut run)?;
+    let filter = filter.as_ref();
+    let mut target = Target { modify, filter, writer, parts, part, of_parts, count: 0 };
+    load.load(&mut target, &mut run)?;
+    let Target { mut writer, mut parts, count, .. } = target;
     if let Some(parts) = &mut parts {
         parts.finish(&mut run)?;
         if let Some(triggers) = &mut writer.triggers {
@@ -148,16 +125,68 @@ pub fn run(
     Ok(Outcome { rows: count, tag: None })
 }
 
+/// Where rows go, and how many there have been.
+pub(super) struct Target<'a> {
+    modify: &'a Modify,
+    /// WHERE.
+    filter: Option<&'a Expr>,
+    writer: Writer,
+    parts: Option<Parts>,
+    /// Rows that are inserted together, into one table and into several.
+    part: usize,
+    of_parts: usize,
+    count: u64,
+}
+
+impl Target<'_> {
+    /// Takes the row that was just read.
+    pub(super) fn take(&mut self, load: &mut Load, run: &mut Run<'_, '_>) -> Result<()> {
+        let (row, line) = (load.filled, load.line);
+        if let Some(filter) = self.filter
+            && !matches!(eval::eval(filter, Row::Values(&load.rows[row]), run)?, Datum::Bool(true))
+        {
+            return Ok(());
+        }
+        let modify = self.modify;
+        if let Some(parts) = &mut self.parts {
+            let whole = load.rows[row].clone();
+            if parts.add(modify, whole, run).map_err(|e| load.row_error(e, line))? {
+                self.count += 1;
+                load.input.progress.set(Count::RowsDone, self.count);
+            }
+            if parts.waiting() >= self.of_parts || load.bytes > PART_BYTES {
+                parts.flush(run).map_err(|e| load.row_error(e, line))?;
+                load.bytes = 0;
+            }
+            return Ok(());
+        }
+        let wanted =
+            pipeline::prepare_insert(&mut self.writer, &mut load.rows[row], &modify.checks, run);
+        if !wanted.map_err(|e| load.row_error(e, line))? {
+            return Ok(());
+        }
+        load.filled += 1;
+        self.count += 1;
+        load.input.progress.set(Count::RowsDone, self.count);
+        if load.filled == self.part || load.bytes > PART_BYTES {
+            load.flush(&mut self.writer, run)?;
+        }
+        Ok(())
+    }
+}
+
 impl Load {
     /// Before the first row.
     pub fn new(table: Arc<Table>, columns: Vec<u16>, options: CopyOptions, input: Input) -> Load {
         Load {
             table,
-            columns,
+            columns: columns.into(),
             defaults: Vec::new(),
-            options,
+            options: Arc::new(options),
             input,
             line: 0,
+            read: 0,
+            taken: 0,
             rows: Vec::new(),
             filled: 0,
             bytes: 0,
@@ -243,7 +272,7 @@ impl Load {
     }
 
     /// Makes room for the next row: all NULL.
-    fn begin_row(&mut self) {
+    pub(super) fn begin_row(&mut self) {
         if self.rows.len() == self.filled {
             self.rows.push(vec![Datum::Null; self.table.columns.len()]);
         } else {
@@ -277,43 +306,93 @@ impl Load {
     }
 
     fn next_line(&mut self, run: &mut Run<'_, '_>) -> Result<bool> {
-        let is_csv = self.options.format == CopyFormat::Csv;
-        let dialect = Dialect {
-            delimiter: self.options.delimiter,
-            quote: self.options.quote,
-            escape: self.options.escape,
-        };
+        let Some((length, consumed)) = self.next_record(run.cx.hooks)? else { return Ok(false) };
+        self.line = self.read;
+        self.bytes += length;
+        self.taken += length as u64;
+        let line = &self.input.rest()[..length];
+        let (table, columns, options) = (&*self.table, &*self.columns, &*self.options);
+        let parser = Parser { table, columns, options, format: run.cx.format };
+        let result = parser.parse(line, self.line, &mut self.rows[self.filled]);
+        self.input.consume(consumed);
+        result?;
+        self.check_domains(run)?;
+        Ok(true)
+    }
+
+    /// What lines are to become: table, columns and options.
+    pub(super) fn layout(&self) -> (Arc<Table>, Arc<[u16]>, Arc<CopyOptions>) {
+        (self.table.clone(), self.columns.clone(), self.options.clone())
+    }
+
+    /// The next line of the data at the input's front: its length, and what is to be consumed with it. None at the end.
+    pub(super) fn next_record(
+        &mut self,
+        hooks: &mut dyn SessionHooks,
+    ) -> Result<Option<(usize, usize)>> {
+        let dialect = parse::dialect(&self.options);
         loop {
-            let hooks = &mut *run.cx.hooks;
-            let found = if is_csv {
-                csv::next_record(&mut self.input, dialect, hooks)
-                    .map_err(|e| self.row_error(e, self.line + 1))?
-            } else {
-                text::next_line(&mut self.input, hooks)?
+            let found = match dialect {
+                Some(dialect) => csv::next_record(&mut self.input, dialect, hooks)
+                    .map_err(|e| self.row_error(e, self.read + 1))?,
+                None => text::next_line(&mut self.input, hooks)?,
             };
             let Some((length, consumed)) = found else {
-                return Ok(false);
+                return Ok(None);
             };
-            self.line += 1;
+            self.read += 1;
             if &self.input.rest()[..length] == b"\\." {
-                self.input.drain(run.cx.hooks)?;
-                return Ok(false);
+                self.input.drain(hooks)?;
+                return Ok(None);
             }
-            if self.line == 1 && self.options.header {
-                if self.options.header_match {
-                    self.check_header(length, is_csv.then_some(dialect))?;
-                }
-                self.input.consume(consumed);
-                self.first_line = 2;
-                continue;
+            if self.read > 1 || !self.options.header {
+                return Ok(found);
             }
-            self.bytes += length;
-            let result = self.parse_line(length, is_csv.then_some(dialect), run);
+            if self.options.header_match {
+                self.check_header(length, dialect)?;
+            }
             self.input.consume(consumed);
-            result?;
-            self.check_domains(run)?;
-            return Ok(true);
+            self.first_line = 2;
         }
+    }
+
+    /// The number of the line that [`Load::next_record`] has read last.
+    pub(super) fn line_read(&self) -> u64 {
+        self.read
+    }
+
+    /// Loads all rows: the first ones alone, those of much data with helpers.
+    fn load(&mut self, target: &mut Target<'_>, run: &mut Run<'_, '_>) -> Result<()> {
+        let most = run.cx.settings.int(setting::MAX_PARALLEL_WORKERS_PER_GATHER);
+        let (table, columns, options) = (&*self.table, &*self.columns, &*self.options);
+        let parser = Parser { table, columns, options, format: run.cx.format };
+        let ahead = most > 0 && options.format != CopyFormat::Binary && parser.is_for_helpers();
+        loop {
+            let until = if ahead { self.taken + ALONE_BYTES } else { u64::MAX };
+            while self.taken < until {
+                if !self.next_row(run)? {
+                    return self.flush(&mut target.writer, run);
+                }
+                target.take(self, run)?;
+            }
+            if !ahead::load(self, target, run)? {
+                return self.flush(&mut target.writer, run);
+            }
+        }
+    }
+
+    /// The row that is being read.
+    pub(super) fn row_to_fill(&mut self) -> &mut Vec<Datum> {
+        &mut self.rows[self.filled]
+    }
+
+    /// The values of a line of so many bytes are in the row: what is left to do before it goes to its table.
+    pub(super) fn finish_row(&mut self, length: usize, run: &mut Run<'_, '_>) -> Result<()> {
+        self.bytes += length;
+        self.taken += length as u64;
+        self.check_domains(run)?;
+        faults::reach(Fault::CopyRow)?;
+        self.fill_defaults(run)
     }
 
     /// HEADER MATCH: the line at the input's front names the columns.
@@ -339,7 +418,7 @@ impl Load {
             );
             return Err(self.header_error(error, line));
         }
-        for (n, (name, column)) in names.iter().zip(&self.columns).enumerate() {
+        for (n, (name, column)) in names.iter().zip(self.columns.iter()).enumerate() {
             let wanted = &table.columns[usize::from(*column) - 1].name;
             if name.as_ref() == Some(wanted) {
                 continue;
@@ -358,74 +437,13 @@ impl Load {
         Ok(())
     }
 
-    /// Reads the fields of the line at the input's front.
-    fn parse_line(
-        &mut self,
-        length: usize,
-        csv: Option<Dialect>,
-        run: &mut Run<'_, '_>,
-    ) -> Result<()> {
-        let line = &self.input.rest()[..length];
-        let null = self.options.null.as_bytes();
-        let row = &mut self.rows[self.filled];
-        let (table, columns, number) = (&self.table, &self.columns, self.line);
-        let whole = |e: Error| {
-            let shown = shorten(&String::from_utf8_lossy(line));
-            e.context(format!("COPY {}, line {number}: \"{shown}\"", table.name))
-        };
-        let format = run.cx.format;
-        let mut read = |n: usize, field: Option<&str>| -> Result<()> {
-            let Some(column) = columns.get(n) else {
-                return Err(whole(err!(
-                    BAD_COPY_FILE_FORMAT,
-                    "extra data after last expected column"
-                )));
-            };
-            let column = usize::from(*column) - 1;
-            let def = &table.columns[column];
-            let Some(field) = field else {
-                return Ok(());
-            };
-            row[column] =
-                types::io::input(Oid(def.ty), def.typmod, field, format).map_err(|e| {
-                    e.context(format!(
-                        "COPY {}, line {number}, column {}: \"{}\"",
-                        table.name,
-                        def.name,
-                        shorten(field)
-                    ))
-                })?;
-            Ok(())
-        };
-        // An empty line is no field at all when there are no columns.
-        if columns.is_empty() && line.is_empty() {
-            return Ok(());
-        }
-        let count = match csv {
-            Some(dialect) => csv::fields(line, dialect, null, |n, field, quoted| {
-                let (at, word) = (n as u16, &self.options.null);
-                let field = match field {
-                    None if self.options.force_not_null.contains(&at) => Some(word.as_str()),
-                    Some(f) if quoted && f == word && self.options.force_null.contains(&at) => None,
-                    other => other,
-                };
-                read(n, field)
-            })?,
-            None => text::fields(line, self.options.delimiter, null, &mut read)?,
-        };
-        if count < columns.len() {
-            let missing = &table.columns[usize::from(columns[count]) - 1].name;
-            return Err(whole(err!(BAD_COPY_FILE_FORMAT, "missing data for column \"{missing}\"")));
-        }
-        Ok(())
-    }
-
     fn next_binary(&mut self, run: &mut Run<'_, '_>) -> Result<bool> {
         let Some(count) = binary::begin_row(&mut self.input, run.cx.hooks)? else {
             self.input.drain(run.cx.hooks)?;
             return Ok(false);
         };
         self.line += 1;
+        self.read = self.line;
         if usize::try_from(count).ok() != Some(self.columns.len()) {
             let error = err!(
                 BAD_COPY_FILE_FORMAT,
@@ -434,7 +452,7 @@ impl Load {
             );
             return Err(self.row_error(error, self.line));
         }
-        for column in &self.columns {
+        for column in self.columns.iter() {
             let bytes = binary::field(&mut self.input, run.cx.hooks)?;
             let Some(bytes) = bytes else {
                 continue;
@@ -454,7 +472,7 @@ impl Load {
 
     /// The values of the row just read fulfil their domains' constraints.
     fn check_domains(&mut self, run: &mut Run<'_, '_>) -> Result<()> {
-        for column in &self.columns {
+        for column in self.columns.iter() {
             let n = usize::from(*column) - 1;
             let def = &self.table.columns[n];
             let ty = Oid(def.ty);
@@ -475,13 +493,5 @@ impl Load {
             })?;
         }
         Ok(())
-    }
-}
-
-/// A value as a message shows it: at most 100 characters.
-fn shorten(text: &str) -> String {
-    match text.char_indices().nth(100) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
     }
 }
