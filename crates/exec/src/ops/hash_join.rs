@@ -68,11 +68,14 @@ pub struct Built {
 
 /// A right side that is too large for memory.
 enum Rest {
-    /// Some of it is aside, the other rows are to be read.
-    Some(Partitions),
-    /// All of it is in files.
-    All(Vec<File>),
+    /// Some of it is aside, and in files that others have made; the other rows are to be read.
+    Some(Partitions, Vec<Vec<File>>),
+    /// All of it is in files, by place.
+    All(Vec<Vec<File>>),
 }
+
+/// Files of the left and the right side at one place.
+type Pair = (Vec<File>, Vec<File>);
 
 /// The right side when it has been read.
 enum Right {
@@ -99,8 +102,12 @@ pub struct HashJoin {
     closed: bool,
     /// The right side is too large and waits until the leader is alone.
     postponed_right: Option<Rest>,
-    /// Pairs of files (left, right) still to be joined.
-    files: Vec<(File, File)>,
+    /// Files of the left side that other threads have made for it.
+    postponed_left: Option<Vec<Vec<File>>>,
+    /// Pairs still to be joined.
+    files: Vec<Pair>,
+    /// Pairs still to be joined, of which all threads take.
+    queue: Option<Arc<together::Queue>>,
     /// The left file being joined; None: the left side itself is read.
     reader: Option<Reader>,
     /// The left batch of which not all pairs have been handed up.
@@ -269,6 +276,13 @@ fn tell(plan: &Plan, shown: [usize; 3], run: &mut Run<'_, '_>) {
     }
 }
 
+/// The same of a table that is in so many files.
+fn tell_files(plan: &Plan, files: usize, run: &mut Run<'_, '_>) {
+    let limit = partition::limit(run);
+    let chains = (limit / 64).next_power_of_two();
+    tell(plan, [chains, files, limit.div_ceil(1024)], run);
+}
+
 /// Whether it counts which right rows have a partner.
 fn asks_right(kind: JoinKind) -> bool {
     matches!(kind, JoinKind::Right | JoinKind::Full) || !kind.gives_left()
@@ -344,7 +358,9 @@ impl HashJoin {
             team: None,
             closed: false,
             postponed_right: None,
+            postponed_left: None,
             files: Vec::new(),
+            queue: None,
             reader: None,
             pending: None,
             left_done: false,
@@ -360,7 +376,10 @@ impl HashJoin {
         }
         match self.read_right(plan, None, run)? {
             Right::Whole(built) => self.adopt(plan, Arc::new(built)),
-            Right::Aside(files) => self.put_left_aside(plan, files, run),
+            Right::Aside(files) => {
+                let files = files.into_iter().map(|file| vec![file]).collect();
+                self.put_left_aside(plan, (files, Vec::new()), run)
+            }
         }
     }
 
@@ -411,25 +430,31 @@ impl HashJoin {
         Ok(())
     }
 
-    /// Puts the left side aside beside the files of the right one, and begins with the first pair.
+    /// Puts the left side aside beside the files of the right one, and begins with the first pair. Others have put some of
+    /// it aside before, perhaps.
     fn put_left_aside(
         &mut self,
         plan: &Plan,
-        right_files: Vec<File>,
+        (right_files, mut others): (Vec<Vec<File>>, Vec<Vec<File>>),
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
-        let Node::HashJoin { left, keys, .. } = &plan.node else { return Err(wrong_node()) };
-        let limit = partition::limit(run);
+        let Node::HashJoin { left, .. } = &plan.node else { return Err(wrong_node()) };
+        others.push(self.read_left(plan, left, run)?);
+        self.files = together::by_place(others).into_iter().zip(right_files).collect();
+        tell_files(plan, self.files.len(), run);
+        self.next_files(plan, run).map(drop)
+    }
+
+    /// Puts what this thread reads of the left side aside.
+    fn read_left(&mut self, plan: &Plan, left: &Plan, run: &mut Run<'_, '_>) -> Result<Vec<File>> {
+        let Node::HashJoin { keys, .. } = &plan.node else { return Err(wrong_node()) };
         let left_types = types(left, run.prepared);
         let mut aside = Partitions::new(&left_types, 0, run)?;
         while let Some(batch) = self.left.next(left, run)? {
             sched::check_interrupts_now()?;
             put_aside(&mut aside, &batch, &left_types, keys, Side::Left, run)?;
         }
-        self.files = aside.finish()?.into_iter().zip(right_files).collect();
-        let chains = (limit / 64).next_power_of_two();
-        tell(plan, [chains, self.files.len(), limit.div_ceil(1024)], run);
-        self.next_files(plan, run).map(drop)
+        aside.finish()
     }
 
     /// Begins with the next pair of files; false when there is none.
@@ -437,10 +462,14 @@ impl HashJoin {
         let Node::HashJoin { left, right, keys, kind, .. } = &plan.node else {
             return Err(wrong_node());
         };
-        let Some((left_file, right_file)) = self.files.pop() else { return Ok(false) };
+        let next = match (&self.queue, &self.team) {
+            (Some(queue), Some(place)) => place.next_pair(queue),
+            _ => self.files.pop(),
+        };
+        let Some((left_files, right_files)) = next else { return Ok(false) };
         let right_types = types(right, run.prepared);
         let mut built = Built::new(&right_types, keys);
-        let mut reader = Reader::new(right_file, &right_types)?;
+        let mut reader = Reader::of(right_files, &right_types)?;
         while let Some(batch) = reader.next()? {
             sched::check_interrupts_now()?;
             built.add(&batch, keys, run)?;
@@ -448,7 +477,7 @@ impl HashJoin {
         built.finish(*kind);
         self.built = Some(Arc::new(built));
         self.pending = None;
-        self.reader = Some(Reader::new(left_file, &types(left, run.prepared))?);
+        self.reader = Some(Reader::of(left_files, &types(left, run.prepared))?);
         (self.left_done, self.tail_at) = (false, 0);
         Ok(true)
     }
@@ -647,7 +676,7 @@ impl Operator for HashJoin {
                             None => self.left.next(left, run)?,
                         };
                         let Some(batch) = batch else {
-                            if self.is_shared() {
+                            if self.is_shared() && self.queue.is_none() {
                                 // Other threads may be at work, or this one goes on later.
                                 return Ok(None);
                             }
@@ -665,7 +694,7 @@ impl Operator for HashJoin {
                 // Nothing more can come of the left side.
                 self.left_done = self.right_only && built.lonely.load(Ordering::Relaxed) == 0;
             }
-            if asks_right(*kind) && !self.is_shared() {
+            if asks_right(*kind) && (!self.is_shared() || self.queue.is_some()) {
                 let types = types(left, run.prepared);
                 let tail = built.tail(*kind, &types, &mut self.tail_at);
                 if tail.rows > 0 {
@@ -702,6 +731,7 @@ impl Operator for HashJoin {
         };
         (self.built, self.reader) = (None, None);
         (self.closed, self.postponed_right) = (false, None);
+        (self.queue, self.postponed_left) = (None, None);
         if let Some(place) = &self.team {
             place.begin_again();
         }

@@ -71,6 +71,14 @@ impl Reader {
         Ok(Reader { merge: Merge::new(vec![file], types)?, types: types.to_vec() })
     }
 
+    /// From the beginnings of several, one after the other.
+    ///
+    /// # Errors
+    /// I/O.
+    pub fn of(files: Vec<File>, types: &[Oid]) -> Result<Reader> {
+        Ok(Reader { merge: Merge::new(files, types)?, types: types.to_vec() })
+    }
+
     /// The next rows; None at the end.
     ///
     /// # Errors
