@@ -9,6 +9,7 @@
 mod together;
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 
 use base::Result;
 use sched::memory::Use;
@@ -60,6 +61,8 @@ pub struct Aggregate {
     reader: Option<Reader>,
     /// Other threads group the same rows: none is put aside.
     together: bool,
+    /// Output that several threads have made of all groups.
+    finished: VecDeque<Batch>,
 }
 
 fn start(aggs: &[AggCall]) -> impl Iterator<Item = AggState> + '_ {
@@ -83,6 +86,7 @@ impl Aggregate {
             level: 0,
             reader: None,
             together: false,
+            finished: VecDeque::new(),
         }
     }
 
@@ -99,9 +103,10 @@ impl Aggregate {
             }
         }
         self.begin(plan);
-        if self.reader.is_none() {
-            self.load_together(plan, run)?;
-        }
+        let mut others = match self.reader {
+            None => self.load_together(plan, run)?,
+            Some(_) => Vec::new(),
+        };
         let mut key = Vec::with_capacity(groups.len());
         loop {
             sched::check_interrupts_now()?;
@@ -110,6 +115,8 @@ impl Aggregate {
                 None => self.input.next(input, run)?,
             };
             let Some(batch) = batch else { break };
+            // A group that others have is not to be put aside.
+            others.drain(..).try_for_each(|other| self.merge(plan, other))?;
             let Some(sets) = sets else {
                 self.add(plan, batch, run)?;
                 continue;
@@ -126,6 +133,7 @@ impl Aggregate {
                 }
             }
         }
+        self.merge_all(plan, others, run)?;
         if !*plain {
             note_most(plan, MEMORY, self.held.div_ceil(1024) as u64, run);
             count(plan, BATCHES, 1, run);
@@ -385,6 +393,9 @@ impl Operator for Aggregate {
             if !self.loaded {
                 self.load(plan, run)?;
             }
+            if let Some(batch) = self.finished.pop_front() {
+                return Ok(Some(batch));
+            }
             let known = self.groups.len() + self.keyed.as_ref().map_or(0, Groups::len);
             if self.next < known || !self.next_file(input, run)? {
                 break;
@@ -423,6 +434,7 @@ impl Operator for Aggregate {
         self.next = 0;
         (self.held, self.level) = (0, 0);
         (self.aside, self.reader) = (None, None);
+        self.finished.clear();
         self.files.clear();
         self.input.rescan(input, run)
     }

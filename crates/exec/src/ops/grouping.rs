@@ -227,6 +227,27 @@ impl Groups {
         Groups { columns: types.map(Column::new).collect(), table: HashTable::new() }
     }
 
+    /// Rows of which no two are the same, with their hashes.
+    pub fn of(columns: Vec<Column>, hashes: &[u64]) -> Groups {
+        let mut table = HashTable::with_capacity(hashes.len());
+        for (number, hash) in hashes.iter().enumerate() {
+            table.insert_unique(*hash, (*hash, number as u32), |(h, _): &(u64, u32)| *h);
+        }
+        Groups { columns, table }
+    }
+
+    /// Makes room for so many more.
+    pub fn reserve(&mut self, more: usize) {
+        self.table.reserve(more, |(h, _)| *h);
+    }
+
+    /// The rows' hashes, by their numbers.
+    pub fn hashes(&self) -> Vec<u64> {
+        let mut hashes = vec![0; self.table.len()];
+        self.table.iter().for_each(|(hash, number)| hashes[*number as usize] = *hash);
+        hashes
+    }
+
     /// How many.
     pub fn len(&self) -> usize {
         self.table.len()
