@@ -11,7 +11,7 @@ const TABLE: &str = "CREATE TABLE t AS SELECT i, i % 97 AS k, i * 7 % 1000 AS v,
     FROM generate_series(1, 60000) i";
 
 /// Aggregates of all kinds that are merged, of whole tables and groups, and some that are not.
-const QUERIES: [&str; 25] = [
+const QUERIES: [&str; 33] = [
     "SELECT count(*), count(f), sum(v), sum(wide), sum(n), avg(n), min(i), max(wide) FROM t",
     "SELECT count(*) FROM t WHERE v < 500 AND s <> 'x3'",
     "SELECT count(*), sum(i), min(s) FROM t WHERE i < 0",
@@ -37,6 +37,18 @@ const QUERIES: [&str; 25] = [
     "SELECT DISTINCT k FROM p WHERE i > 50000 ORDER BY k",
     "SELECT DISTINCT g FROM u WHERE uk BETWEEN 100 AND 400 OR uk > 29900 ORDER BY g",
     "SELECT count(*), sum(v) FROM t WHERE v > (SELECT avg(g) FROM u) AND EXISTS (SELECT FROM w WHERE wg = 7)",
+    "SELECT i, sum(n), count(s), max(f) FROM t GROUP BY i HAVING sum(n) > 970 ORDER BY i",
+    "SELECT s, i / 2, count(*), avg(wide) FROM t GROUP BY 1, 2 ORDER BY 1, 2 DESC LIMIT 30",
+    "SELECT i, k, row_number() OVER w, rank() OVER w, sum(v) OVER w, lag(s, 2, 'none') OVER w FROM t \
+        WINDOW w AS (PARTITION BY k ORDER BY v, i) ORDER BY i LIMIT 500",
+    "SELECT count(*), sum(a), sum(b), max(c) FROM (SELECT avg(v) OVER (PARTITION BY k ORDER BY i ROWS 5 PRECEDING) AS a, \
+        count(*) OVER (PARTITION BY k ORDER BY v RANGE BETWEEN 10 PRECEDING AND CURRENT ROW) AS b, \
+        first_value(i) OVER (PARTITION BY k ORDER BY i) AS c FROM t) q",
+    "SELECT sum(n) FROM (SELECT row_number() OVER (PARTITION BY i / 2 ORDER BY v) AS n FROM t) q",
+    "SELECT sum(n), max(m) FROM (SELECT ntile(4) OVER (PARTITION BY s ORDER BY i) AS n, \
+        max(f) OVER (PARTITION BY s ORDER BY i ROWS BETWEEN 3 PRECEDING AND 3 FOLLOWING) AS m FROM t) q",
+    "SELECT k, n FROM (SELECT k, row_number() OVER (PARTITION BY k ORDER BY i DESC) AS n FROM t) q WHERE n = 600 ORDER BY k",
+    "SELECT sum(x) FROM (SELECT sum(v) OVER (ORDER BY i) AS x FROM t) q",
     "WITH q AS MATERIALIZED (SELECT k, sum(v) AS c FROM t GROUP BY k) \
         SELECT k, c FROM q WHERE c = (SELECT max(c) FROM q) ORDER BY k",
 ];
@@ -55,7 +67,7 @@ const MORE_TABLES: [&str; 8] = [
 ];
 
 /// Joins beneath aggregates: of all kinds, in chains, with sides that are pieces, small, none, or too large.
-const JOINS: [&str; 16] = [
+const JOINS: [&str; 20] = [
     "SELECT count(*), sum(t.v), sum(u.g), min(us) FROM t JOIN u ON t.i = u.ti",
     "SELECT count(*), sum(v) FROM t JOIN u ON t.i = u.ti AND t.v > u.g",
     "SELECT count(*), count(uk), sum(uk) FROM t LEFT JOIN u ON t.i = u.ti",
@@ -71,6 +83,10 @@ const JOINS: [&str; 16] = [
     "SELECT count(*) FROM t JOIN u ON t.i = u.ti WHERE u.g > 100",
     "SELECT count(*) FROM t WHERE v < 3 AND k = (SELECT max(g) FROM u WHERE uk = t.i)",
     "SELECT count(*), sum(uk) FROM t JOIN u ON u.uk = t.v WHERE t.i < 40",
+    "SELECT g, count(*), sum(v) FROM u JOIN t ON t.i = u.ti WHERE uk BETWEEN 2000 AND 9000 GROUP BY g ORDER BY g",
+    "SELECT count(*), sum(uk) FROM u WHERE uk > 17 AND uk % 3 = 0",
+    "SELECT uk % 5 AS r, count(*) FROM u JOIN w ON w.wg = u.uk % 64 WHERE uk IN (5, 77, 78, 901) OR uk > 20000 GROUP BY 1 ORDER BY 1",
+    "SELECT uk, us FROM u WHERE uk BETWEEN 400 AND 700 ORDER BY us, uk",
     "SELECT k, count(*), sum(ws.c) FROM t LEFT JOIN (SELECT wg, count(*) AS c FROM w GROUP BY 1) ws ON wg = k GROUP BY k ORDER BY k",
 ];
 
@@ -394,6 +410,182 @@ fn indexes_that_several_threads_sort_hold_all_rows_in_order() {
         client.one("RESET enable_seqscan");
         client.one("DROP INDEX t_v_s, t_i");
     }
+    assert_alone(&mut client);
+    assert!(server.stop());
+}
+
+/// Lines for `loaded`: numbers, texts with what has to be escaped, dates, some NULLs.
+fn lines(csv: bool, rows: i32) -> Vec<u8> {
+    let mut out = String::new();
+    for n in 0..rows {
+        let (date, nothing) = (n % 28 + 1, if csv { "" } else { "\\N" });
+        let number =
+            if n % 7 == 0 { nothing.to_owned() } else { format!("{}.{:02}", n * 3, n % 100) };
+        let text = match (csv, n % 5) {
+            (true, 0) => format!("\"a, \"\"{n}\"\"\nb\""),
+            (false, 0) => format!("a\\t{n}\\\\\\\nb"),
+            _ => format!("text {n}"),
+        };
+        let delimiter = if csv { "," } else { "\t" };
+        let fields = [n.to_string(), number, text, format!("2024-02-{date:02}")];
+        out.push_str(&fields.join(delimiter));
+        out.push('\n');
+    }
+    out.into_bytes()
+}
+
+const SUMS: &str = "SELECT concat_ws(' ', count(*), sum(a), sum(b), count(b), md5(string_agg(c, ',' ORDER BY a)), \
+    sum(d - date '2024-01-01'), min(e), max(e)) FROM loaded";
+
+#[test]
+fn lines_that_helpers_parse_are_loaded_in_order() {
+    let dir = TempDir::new("parallel-copy");
+    let server = Server::start(dir.path(), &["autovacuum=off"]);
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    client.one("CREATE SEQUENCE numbers");
+    client.one(
+        "CREATE TABLE loaded (a int PRIMARY KEY, b numeric(12, 2), c text, d date, e int8 DEFAULT nextval('numbers'))",
+    );
+    client
+        .one("CREATE TABLE parts (a int, b numeric, c text, d date, e int8) PARTITION BY HASH (a)");
+    for n in 0..3 {
+        client.one(&format!(
+            "CREATE TABLE part{n} PARTITION OF parts FOR VALUES WITH (MODULUS 3, REMAINDER {n})"
+        ));
+    }
+    for csv in [false, true] {
+        let (data, format) = (lines(csv, 60_000), if csv { "csv" } else { "text" });
+        let mut sums = Vec::new();
+        for (mode, helpers) in [("off", 0), ("on", 2), ("on", 1)] {
+            client.one(&format!("SET force_parallel_mode = {mode}"));
+            client.one(&format!("SET max_parallel_workers_per_gather = {helpers}"));
+            client.one("TRUNCATE loaded, parts");
+            client.one("ALTER SEQUENCE numbers RESTART");
+            let copy = format!("COPY loaded (a, b, c, d) FROM STDIN (FORMAT {format})");
+            let answer = client.query_with(&copy, |_| data.clone()).expect("the connection holds");
+            assert!(answer.error.is_none(), "{:?}", answer.error);
+            assert_eq!(answer.tags, ["COPY 60000"]);
+            // Defaults are computed in the order of the lines.
+            assert_eq!(client.one("SELECT count(*) FROM loaded WHERE e <> a + 1"), "0");
+            sums.push(client.one(SUMS));
+            let copy =
+                format!("COPY parts (a, b, c, d) FROM STDIN (FORMAT {format}) WHERE a % 3 = 0");
+            let answer = client.query_with(&copy, |_| data.clone()).expect("the connection holds");
+            assert_eq!(answer.tags, ["COPY 20000"], "{:?}", answer.error);
+            let same = "SELECT count(*) FROM parts p JOIN loaded l ON l.a = p.a AND l.c = p.c AND l.d = p.d";
+            assert_eq!(client.one(same), "20000");
+        }
+        assert!(sums.iter().all(|sum| *sum == sums[0]), "{sums:#?}");
+    }
+    assert_alone(&mut client);
+    assert!(server.stop());
+}
+
+#[test]
+fn errors_of_lines_are_those_of_a_load_without_helpers() {
+    let dir = TempDir::new("parallel-copy-errors");
+    let server = Server::start(dir.path(), &["autovacuum=off"]);
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    client.one("CREATE TABLE loaded (a int PRIMARY KEY, b numeric(12, 2), c text, d date, e int8)");
+    client.one("ALTER TABLE loaded ADD CHECK (a <> 41000)");
+    let good = lines(false, 40_000);
+    let later: [&[u8]; 7] = [
+        b"x\t1\tc\t2024-01-01\n",
+        b"40000\t1\tc\t2024-13-01\n",
+        b"40000\t1\tc\n",
+        b"40000\t1\tc\t2024-01-01\tmore\n",
+        b"39999\t1\tc\t2024-01-01\n",
+        b"41000\t1\tc\t2024-01-01\nx\t1\tc\t2024-01-01\n",
+        b"40000\t1\t\xff\t2024-01-01\n",
+    ];
+    for line in later {
+        let mut seen = Vec::new();
+        for helpers in [0, 2] {
+            client.one("SET force_parallel_mode = on");
+            client.one(&format!("SET max_parallel_workers_per_gather = {helpers}"));
+            let data = || [&good[..], line, &lines(false, 100)].concat();
+            let copy = "COPY loaded (a, b, c, d) FROM STDIN";
+            let answer = client.query_with(copy, |_| data()).expect("the connection holds");
+            seen.push(answer.error.expect("the line is wrong"));
+            assert_eq!(client.one("SELECT count(*) FROM loaded"), "0");
+        }
+        assert_eq!(seen[0], seen[1]);
+    }
+    client.one("SET max_parallel_workers_per_gather = 2");
+    let copy = "COPY loaded (a, b, c, d) FROM STDIN";
+    let until_the_end = [&good[..], b"\\.\nand so on\n"].concat();
+    let answer = client.query_with(copy, |_| until_the_end.clone()).expect("the connection holds");
+    assert_eq!(answer.tags, ["COPY 40000"], "{:?}", answer.error);
+    assert_alone(&mut client);
+    assert!(server.stop());
+}
+
+#[test]
+fn vacuum_and_analyze_with_helpers_do_the_same() {
+    let (_dir, server) = start("parallel-maintenance");
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    client.one("CREATE EXTENSION amcheck");
+    client.one("CREATE INDEX t_i ON t (i)");
+    client.one("CREATE INDEX t_v ON t (v, s)");
+    client.one("CREATE INDEX t_k ON t USING hash (k)");
+    client.one("CREATE INDEX t_w ON t (wide)");
+    client.one("SET force_parallel_mode = on");
+    client.one("SET min_parallel_index_scan_size = 0");
+    client.one("SET min_parallel_table_scan_size = 0");
+    for (helpers, rest) in [(2, 0), (0, 1), (3, 2)] {
+        client.one(&format!("SET max_parallel_maintenance_workers = {helpers}"));
+        client.one(&format!("DELETE FROM t WHERE i % 5 = {rest}"));
+        client.one("VACUUM t");
+        for condition in ["i > 0", "v >= 0", "wide > 0"] {
+            client.one("SET enable_seqscan = off");
+            let by_index = client.one(&format!("SELECT count(*) FROM t WHERE {condition}"));
+            client.one("RESET enable_seqscan");
+            assert_eq!(by_index, client.one("SELECT count(*) FROM t"), "{condition}");
+        }
+        assert_eq!(client.one("SELECT count(*) FROM bt_index_check('t_i'::regclass)"), "1");
+        // The sample holds all rows of a small table, whoever draws.
+        client.one("SET default_statistics_target = 1000");
+        client.one("ANALYZE t");
+        let statistics = "SELECT string_agg(concat_ws(' ', attname, null_frac, n_distinct, correlation, \
+                length(most_common_vals::text)), ';' ORDER BY attname) FROM pg_stats WHERE tablename = 't'";
+        let with = client.one(statistics);
+        client.one("SET max_parallel_maintenance_workers = 0");
+        client.one("ANALYZE t");
+        assert_eq!(client.one(statistics), with);
+    }
+    for wrong in ["VACUUM (PARALLEL) t", "VACUUM (PARALLEL -1) t", "VACUUM (PARALLEL 1025) t"] {
+        assert!(error(&mut client, wrong).contains("42601"), "{wrong}");
+    }
+    assert!(error(&mut client, "VACUUM (PARALLEL 2, FULL) t").contains("0A000"));
+    client.one("VACUUM (PARALLEL 0, FULL) t");
+    client.one("VACUUM (PARALLEL 2) t");
+    assert_alone(&mut client);
+    assert!(server.stop());
+}
+
+#[test]
+fn a_table_is_created_as_what_helpers_compute() {
+    let (_dir, server) = start("parallel-create-as");
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    client.one("SET force_parallel_mode = on");
+    let query = "SELECT t.i, t.v, u.us FROM t JOIN u ON t.i = u.ti WHERE t.v < 900";
+    client.one(&format!("CREATE TABLE made AS {query}"));
+    client.one(&format!("CREATE MATERIALIZED VIEW viewed AS {query}"));
+    client.one("SET max_parallel_workers_per_gather = 0");
+    for name in ["made", "viewed"] {
+        let missing = format!("SELECT count(*) FROM ({query} EXCEPT ALL SELECT * FROM {name}) q");
+        assert_eq!(client.one(&missing), "0");
+        let count =
+            format!("SELECT (SELECT count(*) FROM {name}) = (SELECT count(*) FROM ({query}) q)");
+        assert_eq!(client.one(&count), "t");
+    }
+    client.one("SET max_parallel_workers_per_gather = 2");
+    let explain =
+        format!("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) CREATE TABLE explained AS {query}");
+    let lines = rows(&mut client, &explain);
+    let launched =
+        lines.iter().flatten().flatten().any(|line| line.contains("Workers Launched: 2"));
+    assert!(launched, "{lines:?}");
     assert_alone(&mut client);
     assert!(server.stop());
 }

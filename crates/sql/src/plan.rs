@@ -749,6 +749,8 @@ pub enum Node {
         order: Vec<SortKey>,
         /// The calls.
         calls: Vec<WindowCall>,
+        /// Helpers that compute the calls of partitions, at most.
+        workers: u16,
     },
     /// Sorts; `limit` keeps only the first rows (a bound for top-N).
     Sort {

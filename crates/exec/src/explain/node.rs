@@ -750,6 +750,11 @@ impl<'p> Describe<'p> {
                 );
             }
             Node::Cte { name, .. } => shown.on = format!(" on {name}"),
+            Node::Window { workers, .. } if *workers > 0 => {
+                shown.details.push(("Workers Planned", Detail::Count(u64::from(*workers))));
+                let launched = shown.counted(LAUNCHED).map(Detail::Count);
+                shown.details.extend(launched.map(|n| (LAUNCHED, n)));
+            }
             Node::Gather { workers, .. } => {
                 shown.details.push(("Workers Planned", Detail::Count(u64::from(*workers))));
                 let launched = shown.counted(LAUNCHED).map(Detail::Count);
@@ -959,9 +964,9 @@ const PARALLEL_HASH: &str = "Parallel Hash";
 /// Names the scans whose pieces several threads take: that of the outer inputs, and those of tables that all make.
 fn name_parallel(shown: &mut Shown) {
     let all = shown.kind == "Append";
-    if let Some(kind) =
-        ["Seq Scan", "Bitmap Heap Scan", "Append"].iter().find(|k| shown.kind == **k)
-    {
+    const KINDS: [&str; 5] =
+        ["Seq Scan", "Bitmap Heap Scan", "Append", "Index Scan", "Index Only Scan"];
+    if let Some(kind) = KINDS.iter().find(|k| shown.kind == **k) {
         shown.kind = format!("Parallel {kind}");
         shown.node_type = Some(kind);
     }

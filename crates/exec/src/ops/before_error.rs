@@ -141,7 +141,7 @@ impl Postponed {
 }
 
 /// Whether an error is what a row's values lead to, and not the statement's own end.
-fn is_of_row(error: &Error) -> bool {
+pub fn is_of_row(error: &Error) -> bool {
     let code = error.code();
     let ends = [
         sqlstate::QUERY_CANCELED,

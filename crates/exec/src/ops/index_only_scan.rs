@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use access::btree::Cursor;
+use access::btree::{Cursor, Entries};
 use access::{BTree, Heap, KeyRange};
 use base::{Error, Oid, RelId, Result, TupleId};
 use catalog::{Index, Table};
@@ -16,6 +16,7 @@ use types::{Batch, Column, Datum};
 
 use super::before_error::Postponed;
 use super::index_bounds;
+use super::index_pieces::{IndexPieces, Taken};
 use crate::ops::before_error::filtered;
 use crate::ops::measure::count;
 use crate::ops::operator::{Operator, wrong_node};
@@ -40,6 +41,9 @@ pub struct IndexOnlyScan {
     cursor: Option<Cursor>,
     target: usize,
     postponed: Postponed,
+    /// Where entries come from, if other threads scan the index, too, and those that this one has taken.
+    pieces: Option<IndexPieces>,
+    taken: Taken,
 }
 
 /// Reads the columns that are asked for out of key bytes.
@@ -106,6 +110,8 @@ impl IndexOnlyScan {
             cursor: None,
             target: FIRST_TARGET,
             postponed: Postponed::default(),
+            pieces: IndexPieces::of(scan, run),
+            taken: Taken::default(),
         })
     }
 
@@ -128,6 +134,19 @@ impl IndexOnlyScan {
         let tx = run.cx.tx;
         let task = tx.locks().task();
         let mut pages = Pages::now(task);
+        if let Some(pieces) = &self.pieces {
+            let (tree, heap, taken) = (&self.tree, &self.heap, &mut self.taken);
+            let open = |range| tree.scan_only(range, backward, heap);
+            while batch.rows < self.target {
+                if !pieces.take(&mut self.ranges, open, (tx, true), taken, &mut counts.index)? {
+                    return Ok(false);
+                }
+                let found = taken.entries();
+                pages = push_visible((heap, &mut self.keys), found, (batch, counts), pages, run)?;
+            }
+            pages.count(task, &mut counts.index);
+            return Ok(true);
+        }
         while batch.rows < self.target {
             let Some(cursor) = &mut self.cursor else {
                 if !self.next_range(backward, counts) {
@@ -140,24 +159,39 @@ impl IndexOnlyScan {
                 continue;
             };
             counts.index.returned += found.entries.len() as u64;
-            self.keys.at.clear();
-            for (n, (begin, _, root)) in found.entries.iter().enumerate() {
-                // A transaction whose reads are noted visits each row.
-                if tx.tracks_reads() || found.visible.get(n) != Some(&true) {
-                    pages = pages.count(task, &mut counts.index);
-                    let seen = look(&self.heap, *root, counts, run)?;
-                    pages = pages.count(task, &mut counts.table);
-                    if !seen {
-                        continue;
-                    }
-                }
-                self.keys.at.push(*begin);
-            }
-            self.keys.push(found.keys, batch)?;
+            let to = (&self.heap, &mut self.keys);
+            pages = push_visible(to, found, (batch, counts), pages, run)?;
         }
         pages.count(task, &mut counts.index);
         Ok(true)
     }
+}
+
+/// Adds the rows of some entries, as far as the snapshot sees them.
+fn push_visible(
+    (heap, keys): (&Heap, &mut KeyReader),
+    found: Entries<'_>,
+    (batch, counts): (&mut Batch, &mut Counts),
+    mut pages: Pages,
+    run: &mut Run<'_, '_>,
+) -> Result<Pages> {
+    let tx = run.cx.tx;
+    let task = tx.locks().task();
+    keys.at.clear();
+    for (n, (begin, _, root)) in found.entries.iter().enumerate() {
+        // A transaction whose reads are noted visits each row.
+        if tx.tracks_reads() || found.visible.get(n) != Some(&true) {
+            pages = pages.count(task, &mut counts.index);
+            let seen = look(heap, *root, counts, run)?;
+            pages = pages.count(task, &mut counts.table);
+            if !seen {
+                continue;
+            }
+        }
+        keys.at.push(*begin);
+    }
+    keys.push(found.keys, batch)?;
+    Ok(pages)
 }
 
 /// Whether the snapshot sees a row, by a visit to the table.
@@ -220,6 +254,10 @@ impl Operator for IndexOnlyScan {
         self.postponed = Postponed::default();
         self.ranges = None;
         self.cursor = None;
+        if let Some(pieces) = &self.pieces {
+            pieces.rewind();
+            self.taken = Taken::default();
+        }
         self.target = FIRST_TARGET;
         Ok(())
     }

@@ -16,6 +16,7 @@ use types::{Batch, Datum};
 
 use super::before_error::Postponed;
 use super::index_bounds;
+use super::index_pieces::{IndexPieces, Taken};
 use crate::ops::before_error::filtered;
 use crate::ops::measure::{REMOVED_BY_FILTER, count};
 use crate::ops::operator::{Operator, wrong_node};
@@ -42,6 +43,9 @@ pub struct IndexScan {
     unfiltered: Batch,
     key: Vec<u8>,
     roots: Vec<TupleId>,
+    /// Where entries come from, if other threads scan the index, too, and those that this one has taken.
+    pieces: Option<IndexPieces>,
+    taken: Taken,
 }
 
 const FIRST_TARGET: usize = 16;
@@ -68,6 +72,8 @@ impl IndexScan {
             postponed: Postponed::default(),
             key: Vec::new(),
             roots: Vec::new(),
+            pieces: IndexPieces::of(scan, run),
+            taken: Taken::default(),
         })
     }
 
@@ -78,6 +84,17 @@ impl IndexScan {
         tx: &Transaction,
         counts: &mut RelationCounts,
     ) -> Result<Option<TupleId>> {
+        if let Some(pieces) = &self.pieces {
+            let (tree, taken) = (&self.tree, &mut self.taken);
+            if taken.used == taken.entries.len() {
+                let open = |range| tree.scan(range, backward);
+                if !pieces.take(&mut self.ranges, open, (tx, false), taken, counts)? {
+                    return Ok(None);
+                }
+            }
+            taken.used += 1;
+            return Ok(taken.entries.get(taken.used - 1).map(|(_, _, root)| *root));
+        }
         loop {
             if let Some(cursor) = &mut self.cursor {
                 if let Some((_, root)) = cursor.next(tx)? {
@@ -267,7 +284,9 @@ impl Operator for IndexScan {
     ) -> Result<bool> {
         let of = parts(plan)?;
         self.postponed.raise()?;
-        let whole_key = of.bounds.equal.len() == of.index.columns.len() && self.ranges.is_none();
+        let whole_key = of.bounds.equal.len() == of.index.columns.len()
+            && self.ranges.is_none()
+            && self.pieces.is_none();
         let Some(filter) = &of.scan.filter else {
             if whole_key && (of.index.unique || !one) && self.look_up(&of, out, run)? {
                 return Ok(true);
@@ -347,6 +366,10 @@ impl Operator for IndexScan {
         self.ranges = None;
         if let Some(cursor) = &mut self.cursor {
             cursor.end();
+        }
+        if let Some(pieces) = &self.pieces {
+            pieces.rewind();
+            self.taken = Taken::default();
         }
         self.target = FIRST_TARGET;
         Ok(())

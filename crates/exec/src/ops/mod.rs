@@ -24,6 +24,7 @@ pub mod hashed_rows;
 mod incremental_sort;
 pub mod index_bounds;
 pub mod index_only_scan;
+mod index_pieces;
 mod index_scan;
 pub mod kept;
 mod key_filter;

@@ -11,6 +11,10 @@
 //! counts of integers also give back what falls out ([`Moving`]); others begin anew when the
 //! frame's beginning moves, as PostgreSQL does for what can't be taken back exactly (floats).
 
+mod together;
+
+use std::collections::VecDeque;
+
 use base::{Error, Result, err};
 use sched::memory::Use;
 use sql::expr::{OwnSteps, SortKey};
@@ -41,7 +45,15 @@ pub struct Window {
     ready: Option<(Batch, usize)>,
     /// The error of the row behind those that are ready.
     postponed: Postponed,
+    /// Partitions whose values several threads have computed, in order; whether any has been read for that, and the
+    /// error that came with the next one.
+    computed: VecDeque<Valued>,
+    began: bool,
+    read_failed: Postponed,
 }
+
+/// A partition's rows with the calls' values, up to the first that can't be computed, and its error.
+type Valued = (Batch, Option<Error>);
 
 /// Values of a frame's offsets.
 #[derive(Default)]
@@ -89,6 +101,9 @@ impl Window {
             offsets: None,
             ready: None,
             postponed: Postponed::default(),
+            computed: VecDeque::new(),
+            began: false,
+            read_failed: Postponed::default(),
         }
     }
 
@@ -140,40 +155,57 @@ impl Window {
     /// The next partition with the calls' values beside its rows; of one with a row whose values can't be
     /// computed, the rows before that.
     fn compute(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
-        let Node::Window { input, partition, order, calls } = &plan.node else {
+        let Node::Window { input, partition, calls, workers, .. } = &plan.node else {
             return Err(wrong_node());
         };
         if self.offsets.is_none() {
             let all: Result<Vec<Offsets>> = calls.iter().map(|c| offsets(&c.frame, run)).collect();
             self.offsets = Some(all?);
         }
-        let Some(rows) = self.read(input, partition, run)? else { return Ok(None) };
-        let part = peers(rows, order, run)?;
-        let mut columns = Vec::with_capacity(calls.len());
-        let mut failed: Option<(usize, Error)> = None;
-        for (call, offsets) in calls.iter().zip(self.offsets.iter().flatten()) {
-            let bounds = Bounds::new(&call.frame, offsets, order, &part, run)?;
-            let mut out = Column::new(call.ty);
-            if let Err(error) = column(call, &part, &bounds, &mut out, run)
-                && failed.as_ref().is_none_or(|(rows, _)| out.len() < *rows)
-            {
-                failed = Some((out.len(), error));
-            }
-            columns.push(out);
+        let next = match workers {
+            0 => match self.read(input, partition, run)? {
+                Some(rows) => {
+                    Some(valued(rows, plan, self.offsets.as_deref().unwrap_or_default(), run)?)
+                }
+                None => None,
+            },
+            _ => self.next_together(plan, run)?,
+        };
+        let Some((rows, failed)) = next else { return Ok(None) };
+        if let Some(error) = failed {
+            self.postponed.keep(error, rows.rows)?;
         }
-        let mut rows = part.rows;
-        if let Some((count, error)) = failed {
-            self.postponed.keep(error, count)?;
-            let cut = |column: Column| {
-                let column = Batch { rows: column.len(), columns: vec![column] };
-                rows::slice(&column, 0, count).columns
-            };
-            columns = columns.into_iter().flat_map(cut).collect();
-            rows = rows::slice(&rows, 0, count);
-        }
-        rows.columns.extend(columns);
         Ok(Some(rows))
     }
+}
+
+/// A partition with the calls' values beside its rows.
+fn valued(rows: Batch, plan: &Plan, offsets: &[Offsets], run: &mut Run<'_, '_>) -> Result<Valued> {
+    let Node::Window { order, calls, .. } = &plan.node else { return Err(wrong_node()) };
+    let part = peers(rows, order, run)?;
+    let mut columns = Vec::with_capacity(calls.len());
+    let mut failed: Option<(usize, Error)> = None;
+    for (call, offsets) in calls.iter().zip(offsets) {
+        let bounds = Bounds::new(&call.frame, offsets, order, &part, run)?;
+        let mut out = Column::new(call.ty);
+        if let Err(error) = column(call, &part, &bounds, &mut out, run)
+            && failed.as_ref().is_none_or(|(rows, _)| out.len() < *rows)
+        {
+            failed = Some((out.len(), error));
+        }
+        columns.push(out);
+    }
+    let mut rows = part.rows;
+    if let Some((count, _)) = &failed {
+        let cut = |column: Column| {
+            let column = Batch { rows: column.len(), columns: vec![column] };
+            rows::slice(&column, 0, *count).columns
+        };
+        columns = columns.into_iter().flat_map(cut).collect();
+        rows = rows::slice(&rows, 0, *count);
+    }
+    rows.columns.extend(columns);
+    Ok((rows, failed.map(|(_, error)| error)))
 }
 
 impl Operator for Window {
@@ -223,7 +255,9 @@ impl Operator for Window {
             return Err(wrong_node());
         };
         (self.pending, self.ready, self.offsets) = (None, None, None);
-        self.ended = false;
+        self.computed.clear();
+        self.read_failed = Postponed::default();
+        (self.ended, self.began) = (false, false);
         self.postponed = Postponed::default();
         self.input.rescan(input, run)
     }

@@ -71,7 +71,7 @@ impl Planner<'_> {
         let mut estimate = cost::project(&phys.plan.estimate, list.len(), self.width(&cols), false);
         estimate.startup = phys.plan.estimate.startup;
         let input = Box::new(phys.plan);
-        let node = Node::Window { input, partition, order: sorted, calls: list };
+        let node = Node::Window { input, partition, order: sorted, calls: list, workers: 0 };
         Ok(PhysicalPlan { plan: Plan { node, estimate }, cols, order: phys.order })
     }
 }

@@ -1,5 +1,6 @@
 //! Parallel plans: a pass over a finished plan puts a Gather where several threads can compute what is below: pieces
-//! of a sequential scan, filtered, joined with the right sides of joins. Settings and the number of helpers by the
+//! of a scan, filtered, joined with the right sides of joins. Pieces of an index come in no order, so they are for
+//! consumers that ask for none (groups, sorts, hash joins below them). Settings and the number of helpers by the
 //! table's size are PostgreSQL's (manual, chapter 15).
 
 mod safe;
@@ -8,9 +9,13 @@ use base::settings::{Settings, setting};
 
 use crate::PrepareContext;
 use crate::expr::Expr;
-use crate::plan::{Estimate, JoinKind, ModifyAction, Node, Plan, Prepared, Scan, Statement};
+use crate::plan::{
+    Estimate, JoinKind, KeyStep, ModifyAction, Node, Plan, Prepared, Scan, Statement,
+};
 use crate::walk;
-use safe::{is_mergeable, is_plain, is_safe, is_safe_scan, runs_anywhere};
+use safe::{
+    are_safe_bounds, is_mergeable, is_plain, is_plain_call, is_safe, is_safe_scan, runs_anywhere,
+};
 
 /// What the statement's own thread does of the work beside this many helpers, of one helper's part: it
 /// hands out, collects and finishes, too.
@@ -18,6 +23,21 @@ const LEADER_LOSS: f64 = 0.3;
 /// Bytes of a page, and those of a row beside its columns, about.
 const PAGE_BYTES: f64 = 8192.0;
 const ROW_BYTES: f64 = 24.0;
+
+/// What putting a group of one thread together with those of others costs, in what handing over a row costs.
+const MERGE_COST: f64 = 0.05;
+/// Bytes of a group beside its values, and of an aggregate's state, about.
+const GROUP_BYTES: f64 = 24.0;
+const STATE_BYTES: f64 = 48.0;
+
+/// What a consumer asks of the order of its rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// They come as they do without helpers, if that is in an index's order.
+    Kept,
+    /// Nothing: pieces of an index may come in any order.
+    Any,
+}
 
 /// Adds Gather nodes to the plan of a query, or of the rows that an INSERT adds.
 pub(crate) fn add_gathers(prepared: &mut Prepared, cx: &PrepareContext<'_>) {
@@ -76,11 +96,20 @@ impl<'a> Pass<'a> {
 
     /// Looks in what runs once for plans that several threads can run. Of the rows this share is read, about.
     fn visit(&self, plan: &mut Plan, share: f64) {
-        if sched::check_stack().is_err() || self.gather_rows(plan, share) {
+        self.look_in(plan, share, Order::Kept);
+    }
+
+    /// The same for a consumer to which the order of the rows is nothing.
+    fn visit_unordered(&self, plan: &mut Plan, share: f64) {
+        self.look_in(plan, share, Order::Any);
+    }
+
+    fn look_in(&self, plan: &mut Plan, share: f64, order: Order) {
+        if sched::check_stack().is_err() || self.gather_rows(plan, share, order) {
             return;
         }
         match &mut plan.node {
-            Node::Aggregate { .. } => self.aggregate(plan),
+            Node::Aggregate { .. } => self.aggregate(plan, order),
             Node::Sort { .. } => self.sort(plan, share),
             Node::Distinct { .. } => self.distinct(plan, share),
             Node::Limit { input, .. } => {
@@ -89,12 +118,16 @@ impl<'a> Pass<'a> {
             }
             Node::Filter { input, .. }
             | Node::Project { input, .. }
-            | Node::ProjectSet { input, .. }
-            | Node::IncrementalSort { input, .. } => self.visit(input, share),
-            Node::Window { input, .. } => self.visit(input, 1.0),
+            | Node::ProjectSet { input, .. } => self.look_in(input, share, order),
+            Node::IncrementalSort { input, .. } => self.visit(input, share),
+            Node::Window { .. } => self.window(plan),
             // The right side of a nested loop may run often.
-            Node::NestedLoop { left, .. } => self.visit(left, share),
-            Node::HashJoin { left, right, .. } | Node::MergeJoin { left, right, .. } => {
+            Node::NestedLoop { left, .. } => self.look_in(left, share, order),
+            Node::HashJoin { left, right, .. } => {
+                self.look_in(left, share, order);
+                self.visit_unordered(right, 1.0);
+            }
+            Node::MergeJoin { left, right, .. } => {
                 self.visit(left, share);
                 self.visit(right, 1.0);
             }
@@ -102,27 +135,45 @@ impl<'a> Pass<'a> {
                 self.visit(left, 1.0);
                 self.visit(right, 1.0);
             }
-            Node::Append(inputs) => inputs.iter_mut().for_each(|input| self.visit(input, share)),
+            Node::Append(inputs) => {
+                inputs.iter_mut().for_each(|input| self.look_in(input, share, order));
+            }
             _ => {}
         }
     }
 
-    /// Threads make groups of their own, which are merged.
-    fn aggregate(&self, plan: &mut Plan) {
+    /// Threads make groups of their own, which are merged. Groups of sorted rows are made by hash then.
+    fn aggregate(&self, plan: &mut Plan, order: Order) {
+        let (groups_made, width) = (plan.estimate.rows, plan.estimate.width);
         let Node::Aggregate { input, groups, aggs, plain, sorted, sets } = &mut plan.node else {
             return;
         };
+        let bytes =
+            groups_made * (f64::from(width) + GROUP_BYTES + STATE_BYTES * aggs.len() as f64);
+        let fits = bytes < self.settings.int(setting::WORK_MEM) as f64 * 1024.0 * 2.0;
+        let by_hash = *plain || !*sorted || (fits && order == Order::Any);
         let mergeable = sets.is_none()
-            && (*plain || !*sorted)
+            && by_hash
             && groups.iter().all(is_plain)
             && aggs.iter().all(is_mergeable);
-        // Each thread hands over its groups.
-        if !mergeable || !self.gather(input, plan.estimate.rows, 1.0) {
-            return self.visit(input, 1.0);
+        // Each thread hands over its groups, which are put together by all of them if they are many.
+        let handed = if fits { groups_made * MERGE_COST } else { groups_made };
+        let rows_before = input.estimate.rows;
+        if !mergeable || !self.gather(input, handed, 1.0, Order::Any) {
+            return match *plain || !*sorted {
+                true if !groups.is_empty() && aggs.iter().all(is_mergeable) => {
+                    self.visit_unordered(input, 1.0);
+                }
+                _ => self.visit(input, 1.0),
+            };
         }
+        let hashing = match std::mem::replace(sorted, false) && !*plain {
+            true => rows_before * self.settings.real(setting::CPU_OPERATOR_COST),
+            false => 0.0,
+        };
         let Node::Gather { input: below, absorbed, .. } = &mut input.node else { return };
         *absorbed = true;
-        let gained = below.estimate.total - input.estimate.total;
+        let gained = below.estimate.total - input.estimate.total - hashing;
         plan.estimate.startup = (plan.estimate.startup - gained).max(input.estimate.startup);
         plan.estimate.total -= gained;
     }
@@ -132,13 +183,13 @@ impl<'a> Pass<'a> {
         let Node::Sort { input, keys, .. } = &mut plan.node else { return };
         let enabled = self.settings.bool(setting::ENABLE_GATHERMERGE);
         if !enabled || !keys.iter().all(|key| is_plain(&key.expr)) {
-            return self.visit(input, 1.0);
+            return self.visit_unordered(input, 1.0);
         }
         let own = (plan.estimate.startup - input.estimate.total).max(0.0);
         let before = input.estimate;
         let shared = own / 2.0;
         input.estimate.total += shared;
-        let gathered = self.gather(input, plan.estimate.rows * share, 1.0);
+        let gathered = self.gather(input, plan.estimate.rows * share, 1.0, Order::Any);
         match &mut input.node {
             Node::Gather { input: below, absorbed, .. } if gathered => {
                 *absorbed = true;
@@ -150,7 +201,7 @@ impl<'a> Pass<'a> {
             }
             _ => {
                 input.estimate = before;
-                self.visit(input, 1.0);
+                self.visit_unordered(input, 1.0);
             }
         }
     }
@@ -162,7 +213,7 @@ impl<'a> Pass<'a> {
             return self.visit(input, share);
         }
         let estimate = plan.estimate;
-        if !self.gather(input, estimate.rows, share) {
+        if !self.gather(input, estimate.rows, share, Order::Any) {
             return self.visit(input, share);
         }
         let Node::Gather { input: below, .. } = &mut input.node else { return };
@@ -173,24 +224,45 @@ impl<'a> Pass<'a> {
         plan.estimate.startup = plan.estimate.startup.min(plan.estimate.total);
     }
 
+    /// Threads compute the calls of partitions of their own, which the leader has read.
+    fn window(&self, plan: &mut Plan) {
+        let total = plan.estimate.total;
+        let Node::Window { input, partition, order, calls, workers } = &mut plan.node else {
+            return;
+        };
+        let Estimate { rows, width, total: before, .. } = input.estimate;
+        let pages = rows * (f64::from(width) + ROW_BYTES) / PAGE_BYTES;
+        let helpers = self.workers(pages);
+        let own = (total - before).max(0.0);
+        let gained = own - own / share(helpers);
+        let setup = self.settings.real(setting::PARALLEL_SETUP_COST);
+        let is_safe = !partition.is_empty()
+            && partition.iter().chain(order.iter().map(|key| &key.expr)).all(is_plain)
+            && calls.iter().all(is_plain_call);
+        if is_safe && helpers > 0 && (self.forced || gained > setup) {
+            *workers = helpers;
+        }
+        self.visit(input, 1.0);
+    }
+
     /// Threads hand over all rows.
-    fn gather_rows(&self, plan: &mut Plan, share: f64) -> bool {
+    fn gather_rows(&self, plan: &mut Plan, share: f64, order: Order) -> bool {
         // Anything that is worth it below is better than the rows of this.
         let rows = plan.estimate.rows;
-        !matches!(plan.node, Node::OneRow | Node::Nothing) && self.gather(plan, rows, share)
+        !matches!(plan.node, Node::OneRow | Node::Nothing) && self.gather(plan, rows, share, order)
     }
 
     /// Puts a Gather above a plan, if that is worth it where it hands over so many rows, and this share of its rows
     /// is read.
-    fn gather(&self, plan: &mut Plan, rows: f64, read: f64) -> bool {
+    fn gather(&self, plan: &mut Plan, rows: f64, read: f64, order: Order) -> bool {
         let Some(workers) = self.driving_pages(plan).map(|pages| self.workers(pages)) else {
             return false;
         };
         if workers == 0 {
             return false;
         }
-        let share = f64::from(workers) + (1.0 - LEADER_LOSS * f64::from(workers)).max(0.0);
-        let Some(partial) = self.partial(plan, share) else { return false };
+        let share = share(workers);
+        let Some(partial) = self.partial(plan, share, order) else { return false };
         let mut estimate = plan.estimate;
         let setup = self.settings.real(setting::PARALLEL_SETUP_COST);
         let handed = rows * self.settings.real(setting::PARALLEL_TUPLE_COST);
@@ -208,7 +280,7 @@ impl<'a> Pass<'a> {
     }
 
     /// What it costs when threads that do `share` of the work share it; None when they can't.
-    fn partial(&self, plan: &Plan, share: f64) -> Option<Partial> {
+    fn partial(&self, plan: &Plan, share: f64, order: Order) -> Option<Partial> {
         sched::check_stack().ok()?;
         let total = plan.estimate.total;
         Some(match &plan.node {
@@ -223,6 +295,20 @@ impl<'a> Pass<'a> {
                 let bitmap = input.estimate.total.min(total);
                 Partial { cost: bitmap + (total - bitmap) / share, tail: false }
             }
+            Node::IndexScan { scan, index, bounds, .. }
+            | Node::IndexOnlyScan { scan, index, bounds, .. }
+                if order == Order::Any =>
+            {
+                let skips = |step: &KeyStep| matches!(step, KeyStep::Each(_));
+                if !is_safe_scan(scan)
+                    || !is_btree(index)
+                    || !are_safe_bounds(bounds)
+                    || bounds.steps.iter().any(skips)
+                {
+                    return None;
+                }
+                Partial { cost: total / share, tail: false }
+            }
             Node::PartitionScan(parts) if parts.order.is_empty() => match &parts.scan.node {
                 Node::SeqScan(scan) if is_safe_scan(scan) => {
                     Partial { cost: total / share, tail: false }
@@ -232,24 +318,24 @@ impl<'a> Pass<'a> {
             Node::Append(inputs) => {
                 let mut all = Partial { cost: 0.0, tail: false };
                 for input in inputs {
-                    let part = self.partial(input, share)?;
+                    let part = self.partial(input, share, order)?;
                     all.cost += part.cost;
                     all.tail |= part.tail;
                 }
                 all
             }
             Node::Filter { input, condition } if is_safe(condition) => {
-                self.above(plan, input, share)?
+                self.above(plan, input, share, order)?
             }
             Node::Project { input, exprs } if exprs.iter().all(is_safe) => {
-                self.above(plan, input, share)?
+                self.above(plan, input, share, order)?
             }
             Node::HashJoin { left, right, kind, keys, condition, .. } => {
                 let safe = keys.iter().all(|(l, r)| is_safe(l) && is_safe(r));
                 if !safe || !condition.iter().all(is_safe) {
                     return None;
                 }
-                let left_part = self.partial(left, share)?;
+                let left_part = self.partial(left, share, order)?;
                 let (left, right_cost) = (left.estimate.total, right.estimate.total);
                 let own = (total - left - right_cost).max(0.0) / share;
                 let right = self.shares(right, share).map_or(right_cost, |part| part.cost);
@@ -263,7 +349,7 @@ impl<'a> Pass<'a> {
                 if !whole {
                     return None;
                 }
-                let part = self.partial(left, share)?;
+                let part = self.partial(left, share, order)?;
                 // A right side without slots is read by each thread.
                 let kept = if slots.is_empty() { right.estimate.total } else { 0.0 };
                 let own = (total - left.estimate.total - kept).max(0.0) / share;
@@ -274,8 +360,8 @@ impl<'a> Pass<'a> {
     }
 
     /// The cost of a plan of which all but the input is the node's own.
-    fn above(&self, plan: &Plan, input: &Plan, share: f64) -> Option<Partial> {
-        let part = self.partial(input, share)?;
+    fn above(&self, plan: &Plan, input: &Plan, share: f64, order: Order) -> Option<Partial> {
+        let part = self.partial(input, share, order)?;
         let own = (plan.estimate.total - input.estimate.total).max(0.0) / share;
         Some(Partial { cost: part.cost + own, ..part })
     }
@@ -286,7 +372,7 @@ impl<'a> Pass<'a> {
             return None;
         }
         let large = self.driving_pages(right).is_some_and(|pages| self.workers(pages) > 0);
-        let part = if large { self.partial(right, share)? } else { return None };
+        let part = if large { self.partial(right, share, Order::Any)? } else { return None };
         (!part.tail).then_some(part)
     }
 
@@ -299,7 +385,9 @@ impl<'a> Pass<'a> {
             });
         };
         match &mut plan.node {
-            Node::SeqScan(scan) => scan.filter.iter().for_each(collect),
+            Node::SeqScan(scan)
+            | Node::IndexScan { scan, .. }
+            | Node::IndexOnlyScan { scan, .. } => scan.filter.iter().for_each(collect),
             Node::BitmapHeapScan { scan, recheck, .. } => {
                 scan.filter.iter().chain(&*recheck).for_each(collect);
             }
@@ -325,7 +413,10 @@ impl<'a> Pass<'a> {
                 keys.iter().flat_map(|(l, r)| [l, r]).chain(&*condition).for_each(collect);
                 self.prepare(left, first);
                 *shared = self.shares(right, 2.0).is_some();
-                if *shared { self.prepare(right, first) } else { self.visit(right, 1.0) }
+                match *shared {
+                    true => self.prepare(right, first),
+                    false => self.visit_unordered(right, 1.0),
+                }
             }
             _ => {}
         }
@@ -357,7 +448,10 @@ impl<'a> Pass<'a> {
         match &plan.node {
             Node::SeqScan(scan) => Some(size(scan)),
             // About one page for each row, where they are few.
-            Node::BitmapHeapScan { scan, .. } => Some(size(scan).min(rows)),
+            Node::BitmapHeapScan { scan, .. } | Node::IndexScan { scan, .. } => {
+                Some(size(scan).min(rows))
+            }
+            Node::IndexOnlyScan { .. } => Some(rows * (f64::from(width) + ROW_BYTES) / PAGE_BYTES),
             Node::PartitionScan(_) => Some(rows * (f64::from(width) + ROW_BYTES) / PAGE_BYTES),
             Node::Filter { input, .. } | Node::Project { input, .. } => self.driving_pages(input),
             Node::HashJoin { left, .. } | Node::NestedLoop { left, .. } => self.driving_pages(left),
@@ -372,6 +466,16 @@ impl<'a> Pass<'a> {
             _ => None,
         }
     }
+}
+
+/// Whether it is read leaf by leaf.
+fn is_btree(index: &catalog::Index) -> bool {
+    index.method == base::AccessMethod::BTree
+}
+
+/// The work of so many helpers and the statement's own thread, in that of a helper.
+fn share(workers: u16) -> f64 {
+    f64::from(workers) + (1.0 - LEADER_LOSS * f64::from(workers)).max(0.0)
 }
 
 /// Whether a join marks the rows of its right side.

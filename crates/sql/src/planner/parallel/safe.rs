@@ -5,6 +5,7 @@ use types::func::{Body, Volatility};
 use crate::expr::{AggCall, Expr, SubqueryExpr, SubqueryKind};
 use crate::plan::{IndexBounds, KeyStep, Node, Plan, Scan};
 use crate::walk;
+use crate::window::{FrameBound, WindowCall, WindowFunction};
 
 /// Aggregates whose partial states can be merged in any order.
 const MERGEABLE: [&str; 27] = [
@@ -45,6 +46,17 @@ pub(super) fn is_mergeable(call: &AggCall) -> bool {
         && call.order.is_empty()
         && call.direct.is_none()
         && call.args.iter().chain(&call.filter).all(is_plain)
+}
+
+/// Whether any thread can compute a window function's values.
+pub(super) fn is_plain_call(call: &WindowCall) -> bool {
+    let of_rows = match &call.function {
+        WindowFunction::Aggregate(call) => is_mergeable(call),
+        WindowFunction::Own(_) => true,
+    };
+    let offsets = [&call.frame.start, &call.frame.end].into_iter().filter_map(FrameBound::offset);
+    let key = call.frame.range.iter().map(|range| &range.key);
+    of_rows && call.args.iter().chain(offsets).chain(key).all(is_plain)
 }
 
 /// Whether any thread can compute it: a subquery whose value is the same all the time is computed before.
@@ -91,7 +103,8 @@ fn is_plain_scan(scan: &Scan) -> bool {
     scan.filter.as_ref().is_none_or(is_plain) && is_safe_scan(scan)
 }
 
-fn are_safe_bounds(bounds: &IndexBounds) -> bool {
+/// Whether any thread can say where to look in an index.
+pub(super) fn are_safe_bounds(bounds: &IndexBounds) -> bool {
     let ends = bounds.lower.iter().chain(&bounds.upper).flat_map(|(values, _)| values);
     let steps = bounds.steps.iter().filter_map(|step| match step {
         KeyStep::Equal(e) | KeyStep::Any(e) => Some(e),
