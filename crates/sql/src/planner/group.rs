@@ -38,6 +38,30 @@ impl Planner<'_> {
         required: &RequiredProperties,
     ) -> Result<PhysicalPlan> {
         let aggs: Vec<_> = aggs.into_iter().filter(|(c, _)| need.contains(*c)).collect();
+        if !plain
+            && sets.is_none()
+            && let Some(eager) = self.eager(&input, &groups, &aggs)?
+        {
+            // The estimates decide.
+            let way = (groups.clone(), plain, sets.clone());
+            let late = self.aggregate_here(input, way, aggs, need, required)?;
+            let way = (groups, plain, sets);
+            let early = self.aggregate_here(eager.input, way, eager.aggs, need, required)?;
+            let cost = |phys: &PhysicalPlan| until(&phys.plan.estimate, required);
+            return Ok(if cost(&early) < cost(&late) { early } else { late });
+        }
+        self.aggregate_here(input, (groups, plain, sets), aggs, need, required)
+    }
+
+    /// The same, of the input as it is.
+    fn aggregate_here(
+        &mut self,
+        input: Rel,
+        (groups, plain, sets): (Vec<(Col, Expr)>, bool, Option<GroupingSets>),
+        aggs: Vec<(Col, AggCall)>,
+        need: &Cols,
+        required: &RequiredProperties,
+    ) -> Result<PhysicalPlan> {
         if plain
             && sets.is_none()
             && let Some(all) = self.extremes(&input, &aggs, need)?

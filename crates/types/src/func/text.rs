@@ -47,6 +47,10 @@ fn substring_range(s: &str, start: i64, count: Option<i64>) -> Result<std::ops::
         Some(n) => start + n,
     };
     let (from, to) = ((start.max(1) - 1) as usize, (end.max(1) - 1) as usize);
+    if s.len() <= bulk::PIECE_BYTES && s.is_ascii() {
+        let from = from.min(s.len());
+        return Ok(from..to.clamp(from, s.len()));
+    }
     let from_byte = byte_of(s, from);
     Ok(from_byte..if to <= from {
         from_byte
