@@ -40,7 +40,7 @@ impl<T> Exchange<T> {
         self.held.load(Ordering::Relaxed) >= self.most
     }
 
-    /// What there is.
+    /// The items.
     pub fn into_items(self) -> Vec<T> {
         self.items.into_inner()
     }
