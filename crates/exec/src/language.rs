@@ -19,7 +19,7 @@ use std::sync::Arc;
 use base::{Error, Oid, Result, err};
 use catalog::{Function, Table};
 use types::datum::Shape;
-use types::oids::{RECORD, TRIGGER};
+use types::oids::{RECORD, TRIGGER, VOID};
 use types::{Column, Datum, Text};
 
 use crate::context::ExecContext;
@@ -72,6 +72,11 @@ impl ResultForm {
         ResultForm { ty: RECORD, shape: Some(Arc::new(shape)) }
     }
 
+    /// What CALL of a procedure gives, of the value that its body gave.
+    pub fn outputs(&self, value: Datum) -> Datum {
+        if self.shape.is_some() { value } else { Datum::Null }
+    }
+
     /// The form in a call that may ask for columns (`AS t (a int, b text)`).
     pub fn wanted(&self, columns: Option<&[(Text, Oid)]>) -> ResultForm {
         columns.map_or_else(|| self.clone(), ResultForm::rows)
@@ -94,6 +99,23 @@ pub fn check_trigger_parameters(function: &Function, signature: &CallSignature) 
         ));
     }
     Ok(())
+}
+
+/// The types with which the body of a new function is compiled; None: those of a polymorphic one are known when it is
+/// called.
+pub fn types_when_made(function: &Function) -> Option<CallSignature> {
+    let signature = CallSignature { args: function.input_types(), result: Oid(function.result) };
+    let is_open = |ty: &Oid| {
+        types::TypeIo::get(*ty).is_some_and(|io| io.category == b'P')
+            && !matches!(*ty, VOID | TRIGGER | RECORD)
+    };
+    let is_known = !signature.args.iter().chain([&signature.result]).any(is_open);
+    is_known.then_some(signature)
+}
+
+/// `0A000` for a call of a trigger's function that no trigger makes.
+pub fn only_as_trigger() -> Error {
+    err!(FEATURE_NOT_SUPPORTED, "trigger functions can only be called as triggers")
 }
 
 /// A procedural language.
@@ -133,9 +155,12 @@ pub trait Language: Send + Sync {
 /// A function that is ready to be called.
 pub trait Routine: Send + Sync {
     /// Whether what it was compiled for is still so: asked when definitions have changed.
-    fn is_current(&self, cx: &mut ExecContext<'_>) -> bool {
+    ///
+    /// # Errors
+    /// Interrupts; those of what it asks.
+    fn is_current(&self, cx: &mut ExecContext<'_>) -> Result<bool> {
         let _ = cx;
-        true
+        Ok(true)
     }
 
     /// The value of a call.
@@ -280,6 +305,26 @@ pub struct TriggerCall<'a> {
     pub old_table: Option<TransitionTable<'a>>,
     /// REFERENCING NEW TABLE.
     pub new_table: Option<TransitionTable<'a>>,
+}
+
+impl<'a> TriggerCall<'a> {
+    /// `TG_TABLE_SCHEMA`. Types that users define are known to conversions from here on.
+    pub fn schema(&self, cx: &mut ExecContext<'_>) -> String {
+        let view = cx.catalog_tx.view();
+        cx.hooks.see_types(&view, cx.search_path);
+        view.schema(self.table.schema).map_or("", |s| s.name.as_str()).to_owned()
+    }
+
+    /// The columns that are there: place in the rows, type and name.
+    pub fn columns(&self) -> impl Iterator<Item = (usize, Oid, &'a str)> {
+        let live = self.table.live_columns();
+        live.map(|(number, c)| (usize::from(number) - 1, Oid(c.ty), c.name.as_str()))
+    }
+
+    /// The row that the function may change.
+    pub fn changeable(&self) -> Option<&'a [Datum]> {
+        self.new.filter(|_| self.row_level && self.event != TriggerEvent::Delete)
+    }
 }
 
 /// What a BEFORE ROW or INSTEAD OF trigger answers; those of others are ignored.

@@ -11,7 +11,9 @@ use types::func::{Body, CallTypes};
 use types::{Datum, Text};
 
 use crate::context::ExecContext;
-use crate::language::{CallSignature, Language, Routine, TriggerCall, TriggerResult};
+use crate::language::{
+    CallSignature, Language, Routine, TriggerCall, TriggerResult, only_as_trigger,
+};
 
 /// What stands among the running statements while an extension's script runs: this and the extension's name.
 pub const SCRIPT_MARK: &str = "extension script ";
@@ -126,9 +128,7 @@ impl Routine for Symbol {
             Code::Native(Native::Set(_)) => {
                 Ok(self.call_set(args, None, cx)?.into_iter().next().unwrap_or_default())
             }
-            Code::Native(Native::Trigger(_)) => {
-                Err(err!(FEATURE_NOT_SUPPORTED, "trigger functions can only be called as triggers"))
-            }
+            Code::Native(Native::Trigger(_)) => Err(only_as_trigger()),
         }
     }
 

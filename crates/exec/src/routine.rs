@@ -260,7 +260,11 @@ fn learn(
     }
     let place = (cx.database.1, function);
     let found = cx.engine.routines.find(place, &definition, &own);
-    let routine = match found.filter(|routine| routine.is_current(cx)) {
+    let current = match &found {
+        Some(routine) => routine.is_current(cx)?,
+        None => false,
+    };
+    let routine = match found.filter(|_| current) {
         Some(routine) => routine,
         None => {
             let routine = match definition.language.as_str() {

@@ -30,8 +30,8 @@ use base::{Error, Oid, Result, err};
 use catalog::Function;
 use exec::ExecContext;
 use exec::language::{
-    CallSignature, Language, ResultForm, Routine, TriggerCall, TriggerEvent, TriggerResult,
-    check_trigger_parameters, signature_text,
+    CallSignature, Language, ResultForm, Routine, TriggerCall, TriggerResult,
+    check_trigger_parameters, only_as_trigger, signature_text, types_when_made,
 };
 use types::oids::{EVENT_TRIGGER, RECORD, TRIGGER, VOID};
 use types::{Column, Datum, Text};
@@ -89,17 +89,10 @@ impl Language for Java {
         if !cx.settings.bool(base::settings::setting::CHECK_FUNCTION_BODIES) {
             return Ok(());
         }
-        let args = function.input_types();
-        let result = Oid(function.result);
-        let general = args.iter().chain([&result]).any(|ty| {
-            types::TypeIo::get(*ty).is_some_and(|io| io.category == b'P')
-                && !matches!(*ty, VOID | TRIGGER | RECORD)
-        });
-        // The types of a polymorphic function are known when it is called.
-        if general {
-            return call::pool(cx).map(drop);
+        match types_when_made(function) {
+            None => call::pool(cx).map(drop),
+            Some(signature) => self.compile(function, &signature, cx).map(drop),
         }
-        self.compile(function, &CallSignature { args, result }, cx).map(drop)
     }
 
     fn compile(
@@ -208,16 +201,13 @@ impl JavaRoutine {
 }
 
 impl Routine for JavaRoutine {
-    fn is_current(&self, cx: &mut ExecContext<'_>) -> bool {
-        jars::digests(&self.schema, cx).is_ok_and(|now| now == self.loader.digests)
+    fn is_current(&self, cx: &mut ExecContext<'_>) -> Result<bool> {
+        Ok(jars::digests(&self.schema, cx)? == self.loader.digests)
     }
 
     fn call(&self, args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
         if self.kind == Kind::Trigger {
-            return Err(err!(
-                FEATURE_NOT_SUPPORTED,
-                "trigger functions can only be called as triggers"
-            ));
+            return Err(only_as_trigger());
         }
         self.one(args, None, cx)
     }
@@ -266,8 +256,7 @@ impl Routine for JavaRoutine {
     }
 
     fn call_procedure(&self, args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
-        let value = self.call(args, cx)?;
-        Ok(if self.result.shape.is_some() { value } else { Datum::Null })
+        Ok(self.result.outputs(self.call(args, cx)?))
     }
 
     fn call_trigger(
@@ -275,9 +264,7 @@ impl Routine for JavaRoutine {
         call: &TriggerCall<'_>,
         cx: &mut ExecContext<'_>,
     ) -> Result<TriggerResult> {
-        let view = cx.catalog_tx.view();
-        cx.hooks.see_types(&view, cx.search_path);
-        let schema = view.schema(call.table.schema).map_or("", |s| s.name.as_str()).to_owned();
+        let schema = call.schema(cx);
         let mut job = vec![4];
         job.extend_from_slice(&self.number.to_be_bytes());
         for fact in [call.name, call.timing.word(), call.event.word()] {
@@ -287,11 +274,7 @@ impl Routine for JavaRoutine {
         put_text(&call.table.name, &mut job)?;
         put_text(&schema, &mut job)?;
         put_texts(call.args.iter().map(String::as_str), &mut job)?;
-        let columns: Vec<(usize, Oid, &str)> = call
-            .table
-            .live_columns()
-            .map(|(number, column)| (usize::from(number) - 1, Oid(column.ty), column.name.as_str()))
-            .collect();
+        let columns: Vec<(usize, Oid, &str)> = call.columns().collect();
         put_texts(columns.iter().map(|(.., name)| *name), &mut job)?;
         for row in [call.old, call.new] {
             job.push(u8::from(row.is_some()));
@@ -307,10 +290,7 @@ impl Routine for JavaRoutine {
             1 => return Ok(TriggerResult::Skip),
             _ => {}
         }
-        let Some(base) = call.new.filter(|_| call.row_level && call.event != TriggerEvent::Delete)
-        else {
-            return Ok(TriggerResult::Unchanged);
-        };
+        let Some(base) = call.changeable() else { return Ok(TriggerResult::Unchanged) };
         let mut row = base.to_vec();
         for _ in 0..from.count()? {
             let place = columns.get(from.count()?).copied();

@@ -32,8 +32,8 @@ use base::{Oid, Result, err};
 use catalog::Function;
 use exec::ExecContext;
 use exec::language::{
-    CallSignature, Language, ResultForm, Routine, TriggerCall, TriggerEvent, TriggerResult,
-    check_trigger_parameters, signature_text,
+    CallSignature, Language, ResultForm, Routine, TriggerCall, TriggerResult,
+    check_trigger_parameters, only_as_trigger, signature_text,
 };
 use rquickjs::context::EvalOptions;
 use rquickjs::function::Args;
@@ -325,10 +325,7 @@ impl JavaScriptRoutine {
 impl Routine for JavaScriptRoutine {
     fn call(&self, args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
         if self.result.ty == TRIGGER {
-            return Err(err!(
-                FEATURE_NOT_SUPPORTED,
-                "trigger functions can only be called as triggers"
-            ));
+            return Err(only_as_trigger());
         }
         let inputs = self.inputs(args);
         self.run(cx, &inputs, None, |ctx, value, _, cx| result_of(&self.result, ctx, value, cx))
@@ -376,9 +373,7 @@ impl Routine for JavaScriptRoutine {
         call: &TriggerCall<'_>,
         cx: &mut ExecContext<'_>,
     ) -> Result<TriggerResult> {
-        let view = cx.catalog_tx.view();
-        cx.hooks.see_types(&view, cx.search_path);
-        let schema = view.schema(call.table.schema).map_or("", |s| s.name.as_str()).to_owned();
+        let schema = call.schema(cx);
         // The compiler needs the lifetimes of a function here.
         fn typed<F>(f: F) -> F
         where
@@ -411,9 +406,9 @@ fn trigger_arguments<'js>(
             continue;
         };
         let object = Object::new(ctx.clone())?;
-        for (number, column) in call.table.live_columns() {
-            let value = row.get(usize::from(number) - 1).unwrap_or(&Datum::Null);
-            object.set(column.name.as_str(), to_js(ctx, value, Oid(column.ty), cx)?)?;
+        for (at, ty, name) in call.columns() {
+            let value = row.get(at).unwrap_or(&Datum::Null);
+            object.set(name, to_js(ctx, value, ty, cx)?)?;
         }
         list.push_arg(object)?;
     }
@@ -438,18 +433,14 @@ fn trigger_result<'js>(
     if value.is_null() {
         return Ok(TriggerResult::Skip);
     }
-    let (Some(object), Some(base), true) = (value.as_object(), call.new, call.row_level) else {
+    let (Some(object), Some(base)) = (value.as_object(), call.changeable()) else {
         return Ok(TriggerResult::Unchanged);
     };
-    if call.event == TriggerEvent::Delete {
-        return Ok(TriggerResult::Unchanged);
-    }
     let mut row = base.to_vec();
-    for (number, column) in call.table.live_columns() {
-        let field: Value<'js> = object.get(column.name.as_str())?;
-        let at = usize::from(number) - 1;
+    for (at, ty, name) in call.columns() {
+        let field: Value<'js> = object.get(name)?;
         if let Some(slot) = row.get_mut(at) {
-            *slot = from_js(ctx, field, Oid(column.ty), cx)?;
+            *slot = from_js(ctx, field, ty, cx)?;
         }
     }
     Ok(TriggerResult::Row(row))

@@ -32,7 +32,9 @@ use std::sync::Arc;
 use base::{Oid, Result, err};
 use catalog::Function;
 use exec::ExecContext;
-use exec::language::{CallSignature, Language, Routine, TriggerCall, TriggerResult};
+use exec::language::{
+    CallSignature, Language, Routine, TriggerCall, TriggerResult, only_as_trigger,
+};
 use types::datum::Shape;
 use types::oids::{RECORD, TRIGGER, VOID};
 use types::{Datum, Text};
@@ -284,7 +286,7 @@ impl Program {
 }
 
 impl Routine for Program {
-    fn is_current(&self, cx: &mut ExecContext<'_>) -> bool {
+    fn is_current(&self, cx: &mut ExecContext<'_>) -> Result<bool> {
         let view = cx.catalog_tx.view();
         cx.hooks.see_types(&view, cx.search_path);
         let same = |(ty, shape): &(Oid, Arc<Shape>)| {
@@ -300,7 +302,7 @@ impl Routine for Program {
             }
             _ => true,
         };
-        rows && self.shapes.iter().all(same)
+        Ok(rows && self.shapes.iter().all(same))
     }
 
     fn call(&self, args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
@@ -309,13 +311,10 @@ impl Routine for Program {
                 self.begin(args).run(cx)?;
                 Ok(Datum::text(""))
             }
-            Returns::Trigger | Returns::EventTrigger => {
-                Err(err!(FEATURE_NOT_SUPPORTED, "trigger functions can only be called as triggers")
-                    .context(format!(
-                        "compilation of PL/pgSQL function \"{}\" near line 1",
-                        self.name
-                    )))
-            }
+            Returns::Trigger | Returns::EventTrigger => Err(only_as_trigger().context(format!(
+                "compilation of PL/pgSQL function \"{}\" near line 1",
+                self.name
+            ))),
             _ => self.value(args, cx),
         }
     }

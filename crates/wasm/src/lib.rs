@@ -38,8 +38,8 @@ use base::{Error, Oid, Result, err};
 use catalog::Function;
 use exec::ExecContext;
 use exec::language::{
-    CallSignature, Language, ResultForm, Routine, TriggerCall, TriggerEvent, TriggerResult,
-    check_trigger_parameters, signature_text,
+    CallSignature, Language, ResultForm, Routine, TriggerCall, TriggerResult,
+    check_trigger_parameters, only_as_trigger, signature_text, types_when_made,
 };
 use types::datum::Shape;
 use types::oids::{EVENT_TRIGGER, RECORD, TRIGGER, VOID};
@@ -163,17 +163,10 @@ impl Language for Wasm {
         if !cx.settings.bool(base::settings::setting::CHECK_FUNCTION_BODIES) {
             return Ok(());
         }
-        let args = function.input_types();
-        let result = Oid(function.result);
-        let general = args.iter().chain([&result]).any(|ty| {
-            types::TypeIo::get(*ty).is_some_and(|io| io.category == b'P')
-                && !matches!(*ty, VOID | TRIGGER | RECORD)
-        });
-        // The types of a polymorphic function are known when it is called.
-        if general {
-            return runtime()?.module(&function.library).map(drop);
+        match types_when_made(function) {
+            None => runtime()?.module(&function.library).map(drop),
+            Some(signature) => self.compile(function, &signature, cx).map(drop),
         }
-        self.compile(function, &CallSignature { args, result }, cx).map(drop)
     }
 
     fn compile(
@@ -536,10 +529,7 @@ fn wanted_none(routine: &WasmRoutine) -> bool {
 impl Routine for WasmRoutine {
     fn call(&self, args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
         if self.result.ty == TRIGGER {
-            return Err(err!(
-                FEATURE_NOT_SUPPORTED,
-                "trigger functions can only be called as triggers"
-            ));
+            return Err(only_as_trigger());
         }
         if self.batch {
             let mut columns = Vec::with_capacity(args.len());
@@ -608,8 +598,7 @@ impl Routine for WasmRoutine {
     }
 
     fn call_procedure(&self, args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
-        let value = self.call(args, cx)?;
-        Ok(if self.result.shape.is_some() { value } else { Datum::Null })
+        Ok(self.result.outputs(self.call(args, cx)?))
     }
 
     fn call_trigger(
@@ -617,9 +606,7 @@ impl Routine for WasmRoutine {
         call: &TriggerCall<'_>,
         cx: &mut ExecContext<'_>,
     ) -> Result<TriggerResult> {
-        let view = cx.catalog_tx.view();
-        cx.hooks.see_types(&view, cx.search_path);
-        let schema = view.schema(call.table.schema).map_or("", |s| s.name.as_str()).to_owned();
+        let schema = call.schema(cx);
         let firing = firing(call, schema, cx)?;
         self.run(
             cx,
@@ -647,14 +634,14 @@ fn firing(call: &TriggerCall<'_>, schema: String, cx: &mut ExecContext<'_>) -> R
     let mut row = |values: Option<&[Datum]>| {
         let Some(values) = values else { return Ok(None) };
         let mut cells = Vec::new();
-        for (number, column) in call.table.live_columns() {
-            let value = values.get(usize::from(number) - 1).unwrap_or(&Datum::Null);
-            cells.push(cell(value, plain_type(Oid(column.ty)), cx)?);
+        for (at, ty, _) in call.columns() {
+            let value = values.get(at).unwrap_or(&Datum::Null);
+            cells.push(cell(value, plain_type(ty), cx)?);
         }
         Result::Ok(Some(cells))
     };
     let (old, new) = (row(call.old)?, row(call.new)?);
-    let columns = call.table.live_columns().map(|(_, column)| column.name.to_string()).collect();
+    let columns = call.columns().map(|(.., name)| name.to_owned()).collect();
     Ok(Firing { facts, columns, old, new, set: Vec::new() })
 }
 
@@ -668,20 +655,13 @@ fn trigger_result(
     if result.is_some_and(|value| bits(value) != 0) {
         return Ok(TriggerResult::Skip);
     }
-    let (Some(base), false, true) = (call.new, set.is_empty(), call.row_level) else {
+    let Some(base) = call.changeable().filter(|_| !set.is_empty()) else {
         return Ok(TriggerResult::Unchanged);
     };
-    if call.event == TriggerEvent::Delete {
-        return Ok(TriggerResult::Unchanged);
-    }
-    let columns: Vec<(usize, Oid)> = call
-        .table
-        .live_columns()
-        .map(|(number, column)| (usize::from(number) - 1, Oid(column.ty)))
-        .collect();
+    let columns: Vec<(usize, Oid, &str)> = call.columns().collect();
     let mut row = base.to_vec();
     for (at, bytes) in set {
-        let Some((slot, ty)) = columns.get(at).copied() else { continue };
+        let Some((slot, ty, _)) = columns.get(at).copied() else { continue };
         let value = match bytes {
             Some(bytes) => value::decode(&bytes, ty, cx)?,
             None => value::null(ty, cx)?,
