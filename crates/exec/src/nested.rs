@@ -9,15 +9,18 @@
 use std::sync::Arc;
 
 use base::{Error, Fork, Oid, RelId, Result, err};
+use catalog::store::CatalogMark;
 use catalog::{Snapshot as Catalog, Table};
 use sql::embedded::Variables;
 use sql::{PrepareContext, Prepared, Statement, Utility};
-use txn::{Isolation, LockTag, LockWait, Snapshot};
+use txn::{Isolation, LockTag, LockWait, SavepointLevel, Snapshot};
 use types::func::SessionFunction;
 use types::oids::TEXT;
 use types::{Batch, Datum, TypeIo};
 
-use crate::context::{Engine, ExecContext, OpenCursor, Outcome, RowSink, TransactionEnd};
+use crate::context::{
+    Engine, ExecContext, OpenCursor, Outcome, RowSink, SessionMark, TransactionEnd,
+};
 use crate::execution::{Execution, run_utility};
 use crate::modify::fire::fire_all;
 use crate::plan_slot::PlanKey;
@@ -335,6 +338,50 @@ pub fn convert(given: Datum, from: Oid, to: Oid, cx: &mut ExecContext<'_>) -> Re
     value(&expr, &nothing, &[given], snapshot, &mut state, cx)
 }
 
+/// A place inside a statement to which everything that follows can be undone. It is released, also after it was rolled
+/// back to, and before those that were made earlier.
+pub struct Savepoint {
+    level: SavepointLevel,
+    catalog: CatalogMark,
+    session: SessionMark,
+}
+
+impl Savepoint {
+    /// Begins a subtransaction.
+    pub fn new(cx: &mut ExecContext<'_>) -> Savepoint {
+        Savepoint {
+            level: cx.tx.savepoint(),
+            catalog: cx.catalog_tx.savepoint(),
+            session: cx.hooks.savepoint(),
+        }
+    }
+
+    /// Subtransactions around this one.
+    fn around(&self) -> usize {
+        self.level.0 as usize - 1
+    }
+
+    /// Undoes everything since, savepoints made later included.
+    pub fn roll_back(&self, cx: &mut ExecContext<'_>) {
+        if let Some(foreign) = cx.hooks.foreign().filter(|parts| !parts.is_empty()) {
+            foreign.rolled_back(self.around());
+        }
+        cx.tx.rollback_to(self.level);
+        cx.catalog_tx.rollback_to(&self.catalog);
+        cx.hooks.rollback_to(&self.session, cx.tx);
+        let view = cx.catalog_tx.view();
+        cx.hooks.see_types(&view, cx.search_path);
+    }
+
+    /// Makes what was done since a part of what is around it, with that of savepoints made later.
+    pub fn release(self, cx: &mut ExecContext<'_>) {
+        if let Some(foreign) = cx.hooks.foreign().filter(|parts| !parts.is_empty()) {
+            foreign.released(self.around());
+        }
+        cx.tx.release(self.level);
+    }
+}
+
 /// Runs `f` in a subtransaction: when it fails, everything that it did is undone.
 ///
 /// # Errors
@@ -343,25 +390,12 @@ pub fn subtransaction<R>(
     cx: &mut ExecContext<'_>,
     f: impl FnOnce(&mut ExecContext<'_>) -> Result<R>,
 ) -> Result<R> {
-    let level = cx.tx.savepoint();
-    let catalog = cx.catalog_tx.savepoint();
-    let mark = cx.hooks.savepoint();
+    let savepoint = Savepoint::new(cx);
     let result = f(cx);
-    let around = level.0 as usize - 1;
-    if let Some(foreign) = cx.hooks.foreign().filter(|parts| !parts.is_empty()) {
-        match &result {
-            Ok(_) => foreign.released(around),
-            Err(_) => foreign.rolled_back(around),
-        }
-    }
     if result.is_err() {
-        cx.tx.rollback_to(level);
-        cx.catalog_tx.rollback_to(&catalog);
-        cx.hooks.rollback_to(&mark, cx.tx);
-        let view = cx.catalog_tx.view();
-        cx.hooks.see_types(&view, cx.search_path);
+        savepoint.roll_back(cx);
     }
-    cx.tx.release(level);
+    savepoint.release(cx);
     result
 }
 

@@ -16,7 +16,7 @@ use base::{Error, Oid, Result, SqlState, WaitEvent, err, sqlstate};
 use exec::ExecContext;
 use exec::context::TransactionEnd;
 use exec::language::ResultForm;
-use exec::nested::{self, RowList};
+use exec::nested::{self, RowList, Savepoint};
 use sched::Wake;
 use sql::utility::FetchHow;
 use sql::{Prepared, Statement, Utility};
@@ -138,12 +138,65 @@ pub struct Host<'r> {
     pub rows: Vec<Datum>,
     /// Errors of statements, by number.
     failures: Vec<Error>,
+    savepoints: Savepoints,
+}
+
+/// The savepoints of one call, each inside the one before. What is left of them ends with the call.
+#[derive(Default)]
+struct Savepoints {
+    open: Vec<(i32, Savepoint)>,
+    made: i32,
+}
+
+impl Savepoints {
+    fn add(&mut self, cx: &mut ExecContext<'_>) -> i32 {
+        self.made += 1;
+        self.open.push((self.made, Savepoint::new(cx)));
+        self.made
+    }
+
+    fn find(&self, number: i32) -> Result<usize> {
+        self.open.iter().position(|(n, _)| *n == number).ok_or_else(|| {
+            err!(S_E_INVALID_SPECIFICATION, "the savepoint does not exist in this call")
+        })
+    }
+
+    fn roll_back(&mut self, number: i32, cx: &mut ExecContext<'_>) -> Result<()> {
+        let at = self.find(number)?;
+        self.open.truncate(at + 1);
+        self.open[at].1.roll_back(cx);
+        Ok(())
+    }
+
+    fn release(&mut self, number: i32, cx: &mut ExecContext<'_>) -> Result<()> {
+        let at = self.find(number)?;
+        if let Some((_, savepoint)) = self.open.drain(at..).next() {
+            savepoint.release(cx);
+        }
+        Ok(())
+    }
+
+    /// The call has ended; `failed`: what was done since the first is undone.
+    fn end(&mut self, failed: bool, cx: &mut ExecContext<'_>) {
+        if let Some((_, first)) = self.open.drain(..).next() {
+            if failed {
+                first.roll_back(cx);
+            }
+            first.release(cx);
+        }
+    }
 }
 
 impl<'r> Host<'r> {
     /// For a call.
     pub fn new(volatile: bool, set: Option<&'r ResultForm>) -> Host<'r> {
-        Host { volatile, set, rows: Vec::new(), failures: Vec::new() }
+        Host {
+            volatile,
+            set,
+            rows: Vec::new(),
+            failures: Vec::new(),
+            savepoints: Savepoints::default(),
+        }
     }
 }
 
@@ -172,8 +225,8 @@ pub fn run(job: Vec<u8>, host: &mut Host<'_>, cx: &mut ExecContext<'_>) -> Resul
     let pool = pool(cx)?;
     let active = Active::of(cx);
     if let Some((lane, serial)) = active.get() {
-        let done = drive(pool, &lane, serial, job, host, cx)?;
-        return answered(done, host);
+        let done = drive(pool, &lane, serial, job, host, cx);
+        return ended_with(done, host, cx);
     }
     let (lane, serial) = pool.take()?;
     active.set(Some((lane.clone(), serial)));
@@ -181,7 +234,18 @@ pub fn run(job: Vec<u8>, host: &mut Host<'_>, cx: &mut ExecContext<'_>) -> Resul
     let done = drive(pool, &lane, serial, job, host, cx);
     held.done = !lane.is_abandoned() && !jvm::has_ended();
     drop(held);
-    answered(done?, host)
+    ended_with(done, host, cx)
+}
+
+/// A call's answer; its savepoints end with it.
+fn ended_with(
+    done: Result<Option<Message>>,
+    host: &mut Host<'_>,
+    cx: &mut ExecContext<'_>,
+) -> Result<Done> {
+    let result = done.and_then(|done| answered(done, host));
+    host.savepoints.end(result.is_err(), cx);
+    result
 }
 
 /// Drives a call until its end, or until it is abandoned.
@@ -322,6 +386,13 @@ impl Host<'_> {
             }
             6 => {
                 let commit = from.u8()? != 0;
+                if !self.savepoints.open.is_empty() {
+                    let what = if commit { "commit" } else { "roll back" };
+                    return Err(err!(
+                        INVALID_TRANSACTION_TERMINATION,
+                        "cannot {what} while a subtransaction is active"
+                    ));
+                }
                 nested::end_transaction(TransactionEnd { commit, chain: false }, cx)?;
             }
             7 => {
@@ -334,6 +405,12 @@ impl Host<'_> {
                     self.rows.push(row);
                 }
             }
+            8 => {
+                let number = self.savepoints.add(cx);
+                out.extend_from_slice(&number.to_be_bytes());
+            }
+            9 => self.savepoints.roll_back(from.i32()?, cx)?,
+            10 => self.savepoints.release(from.i32()?, cx)?,
             _ => return Err(Error::internal("an unknown question of Java")),
         }
         Ok(out)
@@ -470,7 +547,7 @@ fn check_kind(prepared: &Prepared) -> Result<()> {
             "{} cannot be executed from a function",
             prepared.tag
         )
-        .hint("Use Connection.commit() and rollback() in procedures."));
+        .hint("Use Connection.setSavepoint(), and commit() and rollback() in procedures."));
     }
     Ok(())
 }

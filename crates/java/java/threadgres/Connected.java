@@ -37,9 +37,14 @@ final class Connected implements Driver {
                 return null;
             case "rollback":
                 if (args != null) {
-                    break;
+                    Mark.of(args[0]).rollBack();
+                    return null;
                 }
                 Bridge.ask(new Writer().u8(6).u8(0));
+                return null;
+            case "setSavepoint": return new Mark(args == null ? null : (String) args[0]);
+            case "releaseSavepoint":
+                Mark.of(args[0]).release();
                 return null;
             case "getAutoCommit": return false;
             case "setAutoCommit":
@@ -75,8 +80,7 @@ final class Connected implements Driver {
             case "getDriverName": return "Threadgres, inside";
             case "getConnection": return CONNECTION;
             case "getIdentifierQuoteString": return "\"";
-            case "supportsTransactions": case "supportsBatchUpdates": return true;
-            case "supportsSavepoints": return false;
+            case "supportsTransactions": case "supportsBatchUpdates": case "supportsSavepoints": return true;
             case "getJDBCMajorVersion": return 4;
             case "getJDBCMinorVersion": return 3;
             default: return Calls.common(URL, proxy, method, args);
