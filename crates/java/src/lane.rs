@@ -10,6 +10,9 @@
 //! ```
 //!
 //! * One side speaks at a time. The lock is held for a look: nobody waits while holding it.
+//! * Both sides look for the other's word for a while before they rest, as a worker does before it sleeps
+//!   (`worker_spin_time`): most words come at once, and to be woken takes longer. The session, whose worker others
+//!   may want, looks only for a moment. A side that does not rest is not woken.
 //! * A message belongs to the side that made it and goes back there to be freed, so that the session's account of
 //!   memory is right.
 //! * There are as many lanes as `java_max_threads` says. A lane that does not end its call in time after an interrupt
@@ -18,6 +21,7 @@
 //! * A call from inside a call runs on its lane: sessions that hold a lane need no second one.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -33,6 +37,9 @@ const LARGE_BYTES: usize = 64 << 10;
 
 /// A lane without a call for so long ends.
 const IDLE: Duration = Duration::from_secs(60);
+
+/// For how long a session looks for Java's word before it gives its worker away.
+const MOMENT: Duration = Duration::from_micros(10);
 
 /// How long a call waits for abandoned lanes to end, when there are too many.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -55,6 +62,9 @@ struct Exchange {
     serial: i64,
     abandoned: bool,
     ended: bool,
+    /// The lane's thread, or the session, is to be woken.
+    lane_rests: bool,
+    session_rests: bool,
     /// Messages that the other side has read: the session's, and the lane's.
     read_by_lane: Vec<Vec<u8>>,
     read_by_session: Vec<Vec<u8>>,
@@ -66,6 +76,34 @@ pub struct Lane {
     pub number: i64,
     exchange: Mutex<Exchange>,
     turn: Condvar,
+    /// Hints, set once the exchange has it: there is a word for the lane, and one for the session.
+    to_lane: AtomicBool,
+    to_session: AtomicBool,
+}
+
+/// Looks for a word for so long.
+fn look(hint: &AtomicBool, longest: Duration) {
+    if longest.is_zero() || hint.load(Ordering::Acquire) {
+        return;
+    }
+    let until = Instant::now() + longest;
+    loop {
+        for _ in 0..64 {
+            std::hint::spin_loop();
+            if hint.load(Ordering::Acquire) {
+                return;
+            }
+        }
+        if Instant::now() >= until {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// How long one may look; not at all while sessions wait for workers.
+fn unless_busy(longest: Duration) -> Duration {
+    if sched::helpers::should_yield() { Duration::ZERO } else { longest }
 }
 
 /// A message of a lane's, which gets it back.
@@ -86,8 +124,9 @@ impl Drop for Message {
     fn drop(&mut self) {
         let bytes = std::mem::take(&mut self.bytes);
         let is_large = bytes.len() > LARGE_BYTES;
-        self.lane.lock().read_by_session.push(bytes);
-        if is_large {
+        let mut exchange = self.lane.lock();
+        exchange.read_by_session.push(bytes);
+        if is_large && exchange.lane_rests {
             self.lane.turn.notify_one();
         }
     }
@@ -116,19 +155,32 @@ impl Lane {
         exchange.waiter = Some(sched::current());
         exchange.serial = serial;
         exchange.to = Some(ToJava::Call(job));
-        drop(exchange);
-        self.turn.notify_one();
+        self.spoken(exchange);
     }
 
     /// Answers what Java asked.
     pub fn answer(&self, bytes: Vec<u8>) {
-        self.lock().to = Some(ToJava::Answer(bytes));
-        self.turn.notify_one();
+        let mut exchange = self.lock();
+        exchange.to = Some(ToJava::Answer(bytes));
+        self.spoken(exchange);
     }
 
-    /// The news.
+    /// Tells the lane that there is a word for it.
+    fn spoken(&self, exchange: MutexGuard<'_, Exchange>) {
+        let rests = exchange.lane_rests;
+        drop(exchange);
+        self.to_lane.store(true, Ordering::Release);
+        if rests {
+            self.turn.notify_one();
+        }
+    }
+
+    /// The news, for which the session looks for a moment. After [`Next::Nothing`] it is woken when there are any.
     pub fn next(self: &Arc<Self>) -> Next {
+        look(&self.to_session, unless_busy(MOMENT));
         let mut exchange = self.lock();
+        self.to_session.store(false, Ordering::Relaxed);
+        exchange.session_rests = exchange.from.is_none();
         let read = std::mem::take(&mut exchange.read_by_lane);
         let from = exchange.from.take();
         let ended = exchange.ended;
@@ -148,8 +200,7 @@ impl Lane {
         let mut exchange = self.lock();
         exchange.abandoned = true;
         exchange.waiter = None;
-        drop(exchange);
-        self.turn.notify_one();
+        self.spoken(exchange);
     }
 
     /// See [`Lane::abandon`].
@@ -161,14 +212,16 @@ impl Lane {
     fn post(&self, news: FromJava) -> bool {
         let mut exchange = self.lock();
         let read = std::mem::take(&mut exchange.read_by_session);
-        let waiter = exchange.waiter.clone();
         let abandoned = exchange.abandoned;
+        let rests = std::mem::take(&mut exchange.session_rests);
+        let waiter = exchange.waiter.clone().filter(|_| rests && !abandoned);
         if !abandoned {
             exchange.from = Some(news);
         }
         drop(exchange);
+        self.to_session.store(true, Ordering::Release);
         drop(read);
-        if let (Some(waiter), false) = (waiter, abandoned) {
+        if let Some(waiter) = waiter {
             waiter.unpark();
         }
         !abandoned
@@ -176,15 +229,20 @@ impl Lane {
 
     /// The next word of the session's; None when it is gone, or after [`IDLE`] without any where `may_end`.
     fn hear(&self, may_end: bool) -> Option<(ToJava, i64)> {
+        let longest = Duration::from_micros(live_int(setting::WORKER_SPIN_TIME).unsigned_abs());
+        look(&self.to_lane, unless_busy(longest));
         let mut exchange = self.lock();
         loop {
+            exchange.lane_rests = false;
             exchange.read_by_session.clear();
             if exchange.abandoned {
                 return None;
             }
             if let Some(word) = exchange.to.take() {
+                self.to_lane.store(false, Ordering::Relaxed);
                 return Some((word, exchange.serial));
             }
+            exchange.lane_rests = true;
             if !may_end {
                 exchange = self.turn.wait(exchange).unwrap_or_else(PoisonError::into_inner);
                 continue;
@@ -193,6 +251,7 @@ impl Lane {
             let (back, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
             exchange = back;
             if timeout.timed_out() && exchange.to.is_none() {
+                exchange.lane_rests = false;
                 return None;
             }
         }
@@ -347,7 +406,13 @@ impl Pool {
     }
 
     fn start(&'static self, number: i64) -> Result<Arc<Lane>> {
-        let lane = Arc::new(Lane { number, exchange: Mutex::default(), turn: Condvar::new() });
+        let lane = Arc::new(Lane {
+            number,
+            exchange: Mutex::default(),
+            turn: Condvar::new(),
+            to_lane: AtomicBool::new(false),
+            to_session: AtomicBool::new(false),
+        });
         let mut lanes = self.lock();
         lanes.all.retain(|lane| lane.strong_count() > 0);
         lanes.all.push(Arc::downgrade(&lane));
