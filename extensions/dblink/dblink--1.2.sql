@@ -1,4 +1,4 @@
--- dblink 1.2: the objects of PostgreSQL's extension that are here.
+-- dblink 1.2: the objects of PostgreSQL's extension.
 
 CREATE FUNCTION dblink_connect(text) RETURNS text
     AS 'MODULE_PATHNAME', 'dblink_connect' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
@@ -68,6 +68,21 @@ CREATE FUNCTION dblink_cancel_query(text) RETURNS text
     AS 'MODULE_PATHNAME', 'dblink_cancel_query' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE FUNCTION dblink_error_message(text) RETURNS text
     AS 'MODULE_PATHNAME', 'dblink_error_message' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+CREATE TYPE dblink_pkey_results AS (position integer, colname text);
+CREATE FUNCTION dblink_get_pkey(text) RETURNS SETOF dblink_pkey_results
+    AS 'MODULE_PATHNAME', 'dblink_get_pkey' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+CREATE FUNCTION dblink_build_sql_insert(text, int2vector, integer, text[], text[]) RETURNS text
+    AS 'MODULE_PATHNAME', 'dblink_build_sql_insert' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+CREATE FUNCTION dblink_build_sql_delete(text, int2vector, integer, text[]) RETURNS text
+    AS 'MODULE_PATHNAME', 'dblink_build_sql_delete' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+CREATE FUNCTION dblink_build_sql_update(text, int2vector, integer, text[], text[]) RETURNS text
+    AS 'MODULE_PATHNAME', 'dblink_build_sql_update' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+CREATE FUNCTION dblink_current_query() RETURNS text
+    AS 'MODULE_PATHNAME', 'dblink_current_query' LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+CREATE FUNCTION dblink_get_notify(OUT notify_name text, OUT be_pid integer, OUT extra text) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'dblink_get_notify' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+CREATE FUNCTION dblink_get_notify(conname text, OUT notify_name text, OUT be_pid integer, OUT extra text) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'dblink_get_notify' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE FUNCTION dblink_fdw_validator(options text[], catalog oid) RETURNS void
     AS 'MODULE_PATHNAME', 'dblink_fdw_validator' LANGUAGE C STRICT PARALLEL SAFE;
 CREATE FOREIGN DATA WRAPPER dblink_fdw VALIDATOR dblink_fdw_validator;

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod adminpack;
 mod bloom;
 mod btree_gin;
 mod btree_gist;
@@ -50,6 +51,7 @@ const LIBRARIES: &[&Library] = &[
     &earthdistance::LIBRARY,
     &ltree::LIBRARY,
     &intarray::LIBRARY,
+    &adminpack::LIBRARY,
     &file_fdw::LIBRARY,
 ];
 
@@ -69,6 +71,7 @@ pub fn register() {
     dictionaries::register();
     exec::native::register("unaccent", dictionaries::SYMBOLS);
     exec::native::register("pg_trgm", pg_trgm::SYMBOLS);
+    exec::native::register("adminpack", adminpack::SYMBOLS);
     exec::native::register("tablefunc", tablefunc::SYMBOLS);
     exec::native::register("file_fdw", file_fdw::SYMBOLS);
     exec::foreign::register("file_fdw/file_fdw_handler", &file_fdw::FileWrapper);

@@ -19,6 +19,12 @@ const ANSWER_TIME: Duration = Duration::from_secs(600);
 /// Time after which a reader looks for interrupts.
 const TICK: Duration = Duration::from_millis(100);
 
+/// Time in which what has come already is read.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Notifications that are kept until somebody asks for them.
+const NOTIFIED_MAX: usize = 10_000;
+
 /// Bytes that are read at a time.
 const PIECE: usize = 32_768;
 
@@ -62,6 +68,8 @@ pub struct Client {
     key: [u8; 8],
     /// Parameters that the server told.
     told: Vec<(String, String)>,
+    /// Notifications that nobody has asked for yet: channel, the session that sent it, payload.
+    notified: Vec<(String, i32, String)>,
 }
 
 /// A statement's outcome.
@@ -155,6 +163,7 @@ impl Client {
             place: (host.to_owned(), port),
             key: [0; 8],
             told: Vec::new(),
+            notified: Vec::new(),
         };
         let user = info.get("user").unwrap_or("postgres");
         let mut body = 196_608_u32.to_be_bytes().to_vec();
@@ -395,9 +404,37 @@ impl Client {
                 }
                 b'E' => error = error.or(Some(error_of(&body))),
                 b'Z' => return error.map_or(Ok(answer), Err),
+                b'A' => self.note(&body),
                 _ => {}
             }
         }
+    }
+
+    fn note(&mut self, body: &[u8]) {
+        let mut texts = body.get(4..).unwrap_or_default().split(|b| *b == 0);
+        let mut text = || String::from_utf8_lossy(texts.next().unwrap_or_default()).into_owned();
+        let (channel, payload) = (text(), text());
+        if self.notified.len() < NOTIFIED_MAX {
+            self.notified.push((channel, be32(body) as i32, payload));
+        }
+    }
+
+    /// The notifications that have come, without waiting for any.
+    ///
+    /// # Errors
+    /// `08006`; interrupts.
+    pub fn notifications(&mut self) -> Result<Vec<(String, i32, String)>> {
+        self.stream.set_patience(LOOK).map_err(lost)?;
+        let looked = loop {
+            match self.poll(Duration::ZERO) {
+                Ok(Some((b'A', body))) => self.note(&body),
+                Ok(Some(_)) => {}
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        self.stream.set_patience(TICK).map_err(lost)?;
+        looked.map(|()| std::mem::take(&mut self.notified))
     }
 
     fn send_query(&mut self, sql: &str) -> Result<()> {

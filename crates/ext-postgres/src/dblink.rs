@@ -11,15 +11,16 @@ use catalog::acl::privilege;
 use exec::context::ExecContext;
 use exec::foreign::SessionPart;
 use exec::native::{Native, SetCall, Symbols};
-use exec::rights;
+use exec::{rights, spi};
 use logical::conninfo::Conninfo;
 use std::sync::Arc;
 use types::datum::Shape;
-use types::oids::{RECORD, TEXT};
+use types::oids::{INT4, RECORD, TEXT};
 use types::{Datum, Text};
 
 use crate::client::{Answer, Client};
 use crate::deparse::value_of;
+use crate::local;
 use crate::options::{self, is_of_connection};
 
 /// By symbol.
@@ -38,6 +39,12 @@ pub const SYMBOLS: Symbols = &[
     ("dblink_get_result", Native::Set(result)),
     ("dblink_cancel_query", Native::Scalar(cancel)),
     ("dblink_error_message", Native::Scalar(error_message)),
+    ("dblink_get_notify", Native::Set(notifications)),
+    ("dblink_current_query", Native::Scalar(current_query)),
+    ("dblink_get_pkey", Native::Set(local::primary_key)),
+    ("dblink_build_sql_insert", Native::Scalar(local::build_insert)),
+    ("dblink_build_sql_update", Native::Scalar(local::build_update)),
+    ("dblink_build_sql_delete", Native::Scalar(local::build_delete)),
     ("dblink_fdw_validator", Native::Scalar(options::validate_link)),
 ];
 
@@ -395,4 +402,32 @@ fn cancel(args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
 fn error_message(args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
     let own = link(text(&args[0]), cx)?;
     Ok(own.error.as_ref().map_or_else(ok, |text| Datum::text(text)))
+}
+
+/// The notifications that have come over a connection since they were last asked for.
+fn notifications(call: &SetCall<'_>, cx: &mut ExecContext<'_>) -> Result<Vec<Datum>> {
+    let name = call.args.first().map_or("", text);
+    let came = match links(cx)?.0.iter_mut().find(|l| l.name == name) {
+        Some(link) => link.client.notifications()?,
+        // The unnamed connection need not be there.
+        None if name.is_empty() => Vec::new(),
+        None => return Err(missing(name)),
+    };
+    let columns = [("notify_name", TEXT), ("be_pid", INT4), ("extra", TEXT)];
+    let columns = columns.map(|(name, ty)| (name.into(), ty)).to_vec();
+    let shape = Arc::new(Shape { ty: RECORD, columns });
+    let row = |(channel, pid, payload): &(String, i32, String)| {
+        let fields = vec![Datum::text(channel), Datum::Int4(*pid), Datum::text(payload)];
+        Datum::record(shape.clone(), fields)
+    };
+    Ok(came.iter().map(row).collect())
+}
+
+fn current_query(_args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
+    let mut text = Datum::Null;
+    spi::query("SELECT pg_catalog.current_query()", cx, &mut |row| {
+        text = row[0].clone();
+        Ok(())
+    })?;
+    Ok(text)
 }

@@ -22,6 +22,7 @@ mod dblink;
 mod deparse;
 mod functions;
 mod import;
+mod local;
 mod modify;
 mod options;
 mod remote;
