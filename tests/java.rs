@@ -4,117 +4,25 @@
 #[path = "support/mod.rs"]
 mod support;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
 use support::client::Client;
 use support::footprint::{await_quiet, await_resident_kib, await_same, resident_kib};
+use support::language::{
+    context_of, error, fail_often, install_java, jar, make_bad_wasm, make_java, root, rows, run,
+};
 use support::raw::{self, Raw};
 use support::{Server, TempDir};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn run_tool(tool: &str, args: &[&str]) -> bool {
-    let output = match Command::new(tool).args(args).output() {
-        Ok(output) => output,
-        Err(error) => {
-            eprintln!("left out: {tool}: {error}");
-            return false;
-        }
-    };
-    assert!(output.status.success(), "{tool}: {}", support::text_of(&output));
-    true
-}
-
-/// A jar with the classes of sources; None without a JDK.
-fn jar(dir: &Path, sources: &[PathBuf]) -> Option<PathBuf> {
-    let (api, classes) = (dir.join("api"), dir.join("classes"));
-    let interfaces = root().join("crates/java/java/org/postgresql/pljava");
-    let text = |path: &Path| path.display().to_string();
-    let mut words = vec!["-d".to_owned(), text(&api)];
-    for entry in std::fs::read_dir(interfaces).expect("the interfaces are there") {
-        words.push(text(&entry.expect("the folder can be read").path()));
-    }
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    if !run_tool("javac", &words) {
-        return None;
-    }
-    let (api, classes) = (text(&api), text(&classes));
-    let sources: Vec<String> = sources.iter().map(|path| text(path)).collect();
-    let mut words = vec!["--release", "11", "-cp", &api, "-d", &classes];
-    words.extend(sources.iter().map(String::as_str));
-    run_tool("javac", &words);
-    let jar = dir.join("tried.jar");
-    run_tool("jar", &["cf", &text(&jar), "-C", &classes, "."]);
-    Some(jar)
-}
 
 /// A server with the extension, and the tests' jar in the class path of `public`.
 fn start(name: &str, settings: &[&str]) -> Option<(TempDir, Server, Raw)> {
     let dir = TempDir::new(name);
-    let jar = jar(dir.path(), &[root().join("tests/java/Try.java")])?;
     let mut all = vec!["workers=2"];
     all.extend(settings);
     let server = Server::start(&dir.path().join("data"), &all);
-    let mut client = Raw::connect(server.port);
-    let made = client.query("CREATE EXTENSION java");
-    if error(&made).starts_with("58P01") {
-        eprintln!("left out: {}", error(&made));
+    if !install_java(&dir, &server) {
         return None;
     }
-    assert_eq!(error(&made), "no error");
-    install(&mut client, &jar);
-    run(&mut client, "SELECT sqlj.set_classpath('public', 'tried')");
+    let client = Raw::connect(server.port);
     Some((dir, server, client))
-}
-
-fn install(client: &mut Raw, jar: &Path) {
-    run(client, &format!("SELECT sqlj.install_jar('file://{}', 'tried', false)", jar.display()));
-}
-
-fn rows(lines: &[String]) -> Vec<String> {
-    assert!(!lines.iter().any(|l| l.starts_with("E ")), "{lines:?}");
-    lines
-        .iter()
-        .filter_map(|l| l.strip_prefix("D "))
-        .map(|l| l.replace("\\\"", "\"").replace("\\'", "'"))
-        .collect()
-}
-
-fn error(lines: &[String]) -> &str {
-    lines.iter().find_map(|l| l.strip_prefix("E ERROR ")).unwrap_or("no error")
-}
-
-fn run(client: &mut Raw, text: &str) -> Vec<String> {
-    let lines = client.query(text);
-    assert!(!lines.iter().any(|l| l.starts_with("E ")), "{text}: {lines:?}");
-    lines
-}
-
-fn make(client: &mut Raw, heading: &str, method: &str) {
-    run(
-        client,
-        &format!("CREATE OR REPLACE FUNCTION {heading} LANGUAGE java AS 'tried.Try.{method}'"),
-    );
-}
-
-/// The CONTEXT of the error of a statement.
-fn context_of(client: &mut Raw, statement: &str) -> String {
-    run(
-        client,
-        "CREATE OR REPLACE FUNCTION context_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
-         DECLARE said text;
-         BEGIN
-           EXECUTE statement;
-           RETURN 'no error';
-         EXCEPTION WHEN OTHERS THEN
-           GET STACKED DIAGNOSTICS said = PG_EXCEPTION_CONTEXT;
-           RETURN said;
-         END $$",
-    );
-    rows(&run(client, &format!("SELECT context_of('{statement}')"))).concat()
 }
 
 #[test]
@@ -135,6 +43,7 @@ fn values_go_in_and_come_back() {
     run(
         &mut client,
         "CREATE TYPE pair AS (a int, b text); CREATE TYPE mood AS ENUM ('sad', 'happy');
+         CREATE EXTENSION citext; CREATE EXTENSION hstore; CREATE EXTENSION vector;
          CREATE DOMAIN small AS int CHECK (VALUE < 10)",
     );
     for (ty, method, value) in [
@@ -175,8 +84,12 @@ fn values_go_in_and_come_back() {
         ("mood", "same", "'happy'"),
         ("small", "same", "3"),
         ("int4range", "same", "'[1,5)'"),
+        ("citext", "same", "'Some Text'"),
+        ("hstore", "same", "'a=>1, b=>NULL'"),
+        ("vector(3)", "same", "'[1,2.5,-3]'"),
+        ("vector[]", "same", "'{\"[1,2]\",NULL}'"),
     ] {
-        make(&mut client, &format!("f(v {ty}) RETURNS {ty}"), method);
+        make_java(&mut client, &format!("f(v {ty}) RETURNS {ty}"), method);
         let same = run(
             &mut client,
             &format!("SELECT f(({value})::{ty})::text IS NOT DISTINCT FROM ({value})::{ty}::text"),
@@ -185,10 +98,10 @@ fn values_go_in_and_come_back() {
         run(&mut client, &format!("DROP FUNCTION f({ty})"));
     }
     // A number that the type has not; NULL for a plain number; a domain's check.
-    make(&mut client, "narrow(int4) RETURNS int2", "same(int)");
+    make_java(&mut client, "narrow(int4) RETURNS int2", "same(int)");
     assert!(error(&client.query("SELECT narrow(40000)")).starts_with("22003"));
     assert!(error(&client.query("SELECT narrow(NULL)")).starts_with("22004"));
-    make(&mut client, "bound(int4) RETURNS small", "same(int)");
+    make_java(&mut client, "bound(int4) RETURNS small", "same(int)");
     assert!(error(&client.query("SELECT bound(11)")).starts_with("23514"));
     // A method that isn't there.
     let none = client.query("CREATE FUNCTION f() RETURNS int LANGUAGE java AS 'tried.Try.nothing'");
@@ -218,7 +131,7 @@ fn methods_ask_the_server() {
         ("elsewhere() RETURNS text", "elsewhere"),
         ("add(int, int) RETURNS int IMMUTABLE STRICT", "add"),
     ] {
-        make(&mut client, heading, method);
+        make_java(&mut client, heading, method);
     }
     run(&mut client, "CREATE PROCEDURE twice(text) LANGUAGE java AS 'tried.Try.twice'");
     run(&mut client, "CREATE TABLE t (n int CHECK (n < 100), w text)");
@@ -275,9 +188,53 @@ fn methods_ask_the_server() {
 }
 
 #[test]
+fn savepoints_undo_what_follows_them() {
+    let Some((_dir, server, mut client)) = start("java-savepoints", &[]) else { return };
+    make_java(&mut client, "marks(text) RETURNS text", "marks");
+    run(&mut client, "CREATE PROCEDURE marking(text) LANGUAGE java AS 'tried.Try.marks'");
+    run(&mut client, "CREATE TABLE t (n int)");
+    for (words, left) in [
+        ("1 s 2 b 3", "1 3"),
+        ("s 1 s 2 b b 3 r 4", "1 3 4"),
+        ("s 1 s 2 s 3 r b 4", "1 4"),
+        ("1 s 2 s 3 first 4", "1 4"),
+        ("s 1 s 2", "1 2"),
+        ("1 s 2 r 3", "1 2 3"),
+    ] {
+        assert_eq!(rows(&run(&mut client, &format!("SELECT marks('{words}')"))), [left], "{words}");
+        assert_eq!(
+            rows(&run(&mut client, "SELECT string_agg(n::text, ' ' ORDER BY n) FROM t")),
+            [left]
+        );
+        run(&mut client, "TRUNCATE t");
+    }
+    // A savepoint that is gone; an end with one that is open; a commit inside one.
+    let gone = client.query("SELECT marks('s 1 s 2 first b')");
+    assert!(error(&gone).starts_with("3B001"), "{gone:?}");
+    let inside = client.query("CALL marking('1 s 2 c')");
+    assert!(error(&inside).starts_with("2D000"), "{inside:?}");
+    assert_eq!(rows(&run(&mut client, "SELECT count(*) FROM t")), ["0"]);
+    // An exception undoes all, as it does without savepoints; the block around it goes on.
+    let caught = run(
+        &mut client,
+        "DO $$ BEGIN
+           INSERT INTO t VALUES (0);
+           BEGIN PERFORM marks('1 s 2 s 3 fail'); EXCEPTION WHEN SQLSTATE '38000' THEN NULL; END;
+           INSERT INTO t VALUES (9);
+         END $$; SELECT string_agg(n::text, ' ' ORDER BY n) FROM t",
+    );
+    assert_eq!(rows(&caught), ["0 9"]);
+    run(&mut client, "BEGIN; TRUNCATE t; SAVEPOINT a; SELECT marks('1 s 2')");
+    assert!(error(&client.query("SELECT marks('3 s 4 fail')")).starts_with("38000"));
+    run(&mut client, "ROLLBACK TO a; SELECT marks('5 s 6 b'); RELEASE a; COMMIT");
+    assert_eq!(rows(&run(&mut client, "SELECT n FROM t")), ["5"]);
+    assert!(server.stop());
+}
+
+#[test]
 fn triggers_see_and_change_rows() {
     let Some((_dir, server, mut client)) = start("java-triggers", &[]) else { return };
-    make(&mut client, "doubled() RETURNS trigger", "doubled");
+    make_java(&mut client, "doubled() RETURNS trigger", "doubled");
     run(
         &mut client,
         "CREATE TABLE t (gone int, n int, t text); ALTER TABLE t DROP COLUMN gone;
@@ -293,7 +250,7 @@ fn triggers_see_and_change_rows() {
 #[test]
 fn jars_and_rights_are_the_databases() {
     let Some((_dir, server, mut client)) = start("java-jars", &[]) else { return };
-    make(&mut client, "calls() RETURNS bigint", "calls");
+    make_java(&mut client, "calls() RETURNS bigint", "calls");
     // Sessions have the same classes, with the same static fields.
     assert_eq!(rows(&run(&mut client, "SELECT calls()")), ["1"]);
     let mut other = Raw::connect(server.port);
@@ -349,7 +306,7 @@ fn exceptions_are_errors_and_hurt_nobody() {
         ("exit() RETURNS void", "exit"),
         ("fine(int) RETURNS int", "same(int)"),
     ] {
-        make(&mut client, heading, method);
+        make_java(&mut client, heading, method);
     }
     for (call, said) in [
         ("fail('oh')", "38000 java.lang.IllegalStateException: oh"),
@@ -370,22 +327,7 @@ fn exceptions_are_errors_and_hurt_nobody() {
     assert!(error(&ended).starts_with("38000") || error(&ended).starts_with("57014"), "{ended:?}");
     run(&mut client, "RESET statement_timeout");
     assert_eq!(rows(&run(&mut client, "SELECT fine(7)")), ["7"]);
-    // 10,000 of them, on two connections at a time.
-    let port = server.port;
-    let many = || {
-        let mut client = Raw::connect(port);
-        for n in 0..100 {
-            let lines = client.query(
-                "DO $$ BEGIN FOR n IN 1..50 LOOP BEGIN PERFORM fail('x'); EXCEPTION WHEN OTHERS THEN
-                   IF SQLSTATE <> '38000' THEN RAISE; END IF; END; END LOOP; END $$",
-            );
-            assert!(!lines.iter().any(|l| l.starts_with("E ")), "{n}: {lines:?}");
-        }
-    };
-    std::thread::scope(|scope| {
-        scope.spawn(many);
-        scope.spawn(many);
-    });
+    fail_often(server.port, "fail('x')");
     assert_eq!(rows(&run(&mut client, "SELECT fine(7)")), ["7"]);
     assert!(server.stop());
 }
@@ -400,7 +342,7 @@ fn interrupts_end_calls() {
         ("ask(text) RETURNS text", "ask"),
         ("fine(int) RETURNS int", "same(int)"),
     ] {
-        make(&mut client, heading, method);
+        make_java(&mut client, heading, method);
     }
     // One that waits, one that waits for the server, and one that hears nothing.
     run(&mut client, "SET statement_timeout = '200ms'");
@@ -539,7 +481,7 @@ fn a_thousand_sessions_share_one_jvm() {
         ("forever() RETURNS void", "forever"),
         ("ask(text) RETURNS text", "ask"),
     ] {
-        make(&mut client, heading, method);
+        make_java(&mut client, heading, method);
     }
     run(&mut client, "SELECT fine(7), ask('SELECT 7')");
     let mut watcher = Client::connect(server.port).expect("a connection");
@@ -593,16 +535,10 @@ fn a_thousand_sessions_share_one_jvm() {
 
 #[test]
 fn java_and_wasm_share_signals() {
-    const BAD: &str = r#"(module
-      (memory 1)
-      (func (export "trap") unreachable)
-      (func (export "divide") (param i32) (result i32) (i32.div_s (i32.const 1) (local.get 0)))
-      (func (export "outside") (result i32) (i32.load (i32.const -8)))
-      (func $deep (export "deep_wasm") (result i32) (i32.add (call $deep) (i32.const 1))))"#;
     let Some((dir, server, mut client)) = start("java-signals", &[]) else { return };
-    make(&mut client, "size(text) RETURNS int", "size");
-    make(&mut client, "deep(int) RETURNS int", "deep");
-    make(&mut client, "ask(text) RETURNS text", "ask");
+    make_java(&mut client, "size(text) RETURNS int", "size");
+    make_java(&mut client, "deep(int) RETURNS int", "deep");
+    make_java(&mut client, "ask(text) RETURNS text", "ask");
     let java = |client: &mut Raw| {
         // The JVM makes an exception of the fault once its compiler has left out the check.
         let lines = client.query(
@@ -624,17 +560,7 @@ fn java_and_wasm_share_signals() {
         }
     };
     java(&mut client);
-    for (heading, export) in [
-        ("trap() RETURNS void", "trap"),
-        ("divide(int) RETURNS int", "divide"),
-        ("outside() RETURNS int", "outside"),
-        ("deep_wasm() RETURNS int", "deep_wasm"),
-    ] {
-        run(
-            &mut client,
-            &format!("CREATE FUNCTION {heading} LANGUAGE wasm AS $wasm${BAD}$wasm$, '{export}'"),
-        );
-    }
+    make_bad_wasm(&mut client);
     for _ in 0..3 {
         wasm(&mut client);
         java(&mut client);

@@ -4,6 +4,7 @@
 mod support;
 
 use support::client::Client;
+use support::language::{error, fail_often, rows};
 use support::raw::{self, Raw};
 use support::{Server, TempDir};
 
@@ -11,19 +12,6 @@ fn start(name: &str) -> (TempDir, Server) {
     let dir = TempDir::new(name);
     let server = Server::start(&dir.path().join("data"), &["workers=2"]);
     (dir, server)
-}
-
-fn rows(lines: &[String]) -> Vec<String> {
-    assert!(!lines.iter().any(|l| l.starts_with("E ")), "{lines:?}");
-    lines
-        .iter()
-        .filter_map(|l| l.strip_prefix("D "))
-        .map(|l| l.replace("\\\"", "\"").replace("\\'", "'"))
-        .collect()
-}
-
-fn error(lines: &[String]) -> &str {
-    lines.iter().find_map(|l| l.strip_prefix("E ERROR ")).unwrap_or("no error")
 }
 
 /// Makes a function `f` and calls it.
@@ -322,6 +310,12 @@ fn errors_say_where_and_why() {
          DO LANGUAGE javascript $$ plv8.find_function('secret') $$",
     );
     assert!(error(&denied).starts_with("42501"), "{denied:?}");
+    let mut client = Raw::connect(server.port);
+    let fail = "fail() RETURNS int";
+    let failed = call(&mut client, fail, "throw new Error('x')", "SELECT fail()");
+    assert!(error(&failed).starts_with("38000"), "{failed:?}");
+    fail_often(server.port, "fail()");
+    assert_eq!(rows(&client.query("SELECT 7")), ["7"]);
     assert!(server.stop());
 }
 

@@ -4,7 +4,8 @@
 mod support;
 
 use support::client::Client;
-use support::footprint::{await_quiet, await_resident_kib, await_same, resident_kib};
+use support::footprint::{await_resident_kib, resident_kib};
+use support::language::{context_of, error, fail_often, make_bad_wasm, make_wasm, rows, run};
 use support::raw::{self, Raw};
 use support::{Server, TempDir};
 
@@ -44,52 +45,6 @@ fn start_with(name: &str, settings: &[&str]) -> (TempDir, Server) {
     (dir, server)
 }
 
-fn rows(lines: &[String]) -> Vec<String> {
-    assert!(!lines.iter().any(|l| l.starts_with("E ")), "{lines:?}");
-    lines
-        .iter()
-        .filter_map(|l| l.strip_prefix("D "))
-        .map(|l| l.replace("\\\"", "\"").replace("\\'", "'"))
-        .collect()
-}
-
-fn error(lines: &[String]) -> &str {
-    lines.iter().find_map(|l| l.strip_prefix("E ERROR ")).unwrap_or("no error")
-}
-
-fn run(client: &mut Raw, text: &str) -> Vec<String> {
-    let lines = client.query(text);
-    assert!(!lines.iter().any(|l| l.starts_with("E ")), "{text}: {lines:?}");
-    lines
-}
-
-/// Makes a function of a module's text.
-fn make(client: &mut Raw, heading: &str, module: &str, export: &str) {
-    run(
-        client,
-        &format!(
-            "CREATE OR REPLACE FUNCTION {heading} LANGUAGE wasm AS $wasm${module}$wasm$, '{export}'"
-        ),
-    );
-}
-
-/// The CONTEXT of the error of a statement.
-fn context_of(client: &mut Raw, statement: &str) -> String {
-    run(
-        client,
-        "CREATE OR REPLACE FUNCTION context_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
-         DECLARE said text;
-         BEGIN
-           EXECUTE statement;
-           RETURN 'no error';
-         EXCEPTION WHEN OTHERS THEN
-           GET STACKED DIAGNOSTICS said = PG_EXCEPTION_CONTEXT;
-           RETURN said;
-         END $$",
-    );
-    rows(&run(client, &format!("SELECT context_of('{statement}')"))).concat()
-}
-
 #[test]
 fn values_go_in_and_come_back() {
     let (_dir, server) = start("wasm-values");
@@ -97,6 +52,7 @@ fn values_go_in_and_come_back() {
     run(
         &mut client,
         "CREATE TYPE pair AS (a int, b text); CREATE TYPE mood AS ENUM ('sad', 'happy');
+         CREATE EXTENSION citext; CREATE EXTENSION hstore; CREATE EXTENSION vector;
          CREATE DOMAIN small AS int CHECK (VALUE < 10)",
     );
     for (ty, export, value) in [
@@ -137,8 +93,12 @@ fn values_go_in_and_come_back() {
         ("mood", "bytes", "'happy'"),
         ("small", "i32", "3"),
         ("int4range", "bytes", "'[1,5)'"),
+        ("citext", "bytes", "'Some Text'"),
+        ("hstore", "bytes", "'a=>1, b=>NULL'"),
+        ("vector(3)", "bytes", "'[1,2.5,-3]'"),
+        ("vector[]", "bytes", "'{\"[1,2]\",NULL}'"),
     ] {
-        make(&mut client, &format!("f(v {ty}) RETURNS {ty}"), SAME, export);
+        make_wasm(&mut client, &format!("f(v {ty}) RETURNS {ty}"), SAME, export);
         let same = run(
             &mut client,
             &format!("SELECT f(({value})::{ty})::text IS NOT DISTINCT FROM ({value})::{ty}::text"),
@@ -147,20 +107,20 @@ fn values_go_in_and_come_back() {
         run(&mut client, &format!("DROP FUNCTION f({ty})"));
     }
     // A number that the type has not.
-    make(&mut client, "narrow(int4) RETURNS int2", SAME, "i32");
+    make_wasm(&mut client, "narrow(int4) RETURNS int2", SAME, "i32");
     let narrow = client.query("SELECT narrow(40000)");
     assert!(error(&narrow).starts_with("22003"), "{narrow:?}");
-    make(&mut client, "checked(int4) RETURNS small", SAME, "i32");
+    make_wasm(&mut client, "checked(int4) RETURNS small", SAME, "i32");
     let checked = client.query("SELECT checked(10)");
     assert!(error(&checked).starts_with("23514"), "{checked:?}");
-    make(&mut client, "broken(text) RETURNS int[]", SAME, "bytes");
+    make_wasm(&mut client, "broken(text) RETURNS int[]", SAME, "bytes");
     let broken = client.query("SELECT broken('abc')");
     assert!(error(&broken).starts_with("22P03"), "{broken:?}");
-    make(&mut client, "broken(bytea) RETURNS text", SAME, "bytes");
+    make_wasm(&mut client, "broken(bytea) RETURNS text", SAME, "bytes");
     let broken = client.query("SELECT broken('\\xff'::bytea)");
     assert!(error(&broken).starts_with("22021"), "{broken:?}");
     // Polymorphic: the types are those of the call.
-    make(&mut client, "same(anyelement) RETURNS anyelement", SAME, "bytes");
+    make_wasm(&mut client, "same(anyelement) RETURNS anyelement", SAME, "bytes");
     let same = run(&mut client, "SELECT same('x'::text), same(ARRAY[1, 2])");
     assert_eq!(rows(&same), ["x|{1,2}"]);
     let other = client.query("SELECT same(1)");
@@ -342,7 +302,7 @@ fn modules_ask_the_server() {
         ("say(text) RETURNS void", "say"),
         ("fail() RETURNS void", "fail"),
     ] {
-        make(&mut client, heading, ASKING, export);
+        make_wasm(&mut client, heading, ASKING, export);
     }
     run(
         &mut client,
@@ -388,7 +348,7 @@ fn modules_ask_the_server() {
     let add = r#"(module
       (func (export "add") (param i64 i32) (result i64)
         (i64.add (local.get 0) (i64.extend_i32_s (local.get 1)))))"#;
-    make(&mut client, "add(bigint, int) RETURNS bigint STRICT", add, "add");
+    make_wasm(&mut client, "add(bigint, int) RETURNS bigint STRICT", add, "add");
     run(&mut client, "CREATE AGGREGATE own_sum(int) (SFUNC = add, STYPE = bigint, INITCOND = 0)");
     let sum = run(&mut client, "SELECT own_sum(n) FROM generate_series(1, 10000) n");
     assert_eq!(rows(&sum), ["50005000"]);
@@ -418,7 +378,7 @@ fn triggers_see_and_change_rows() {
         (drop (call $set (i32.const 1) (i32.const 1) (i32.const 64)
                     (call $trigger (i32.const 3) (i32.const 64) (i32.const 100))))
         (i32.const 0)))"#;
-    make(&mut client, "double() RETURNS trigger", module, "double");
+    make_wasm(&mut client, "double() RETURNS trigger", module, "double");
     run(
         &mut client,
         "CREATE TABLE t (gone int, n int, t text); ALTER TABLE t DROP COLUMN gone;
@@ -486,12 +446,12 @@ const BATCH: &str = r#"(module
 fn batches_come_as_columns() {
     let (_dir, server) = start("wasm-batches");
     let mut client = Raw::connect(server.port);
-    make(&mut client, "add(int, int) RETURNS int IMMUTABLE STRICT", BATCH, "add BATCH");
-    make(&mut client, "vadd(int, int) RETURNS int STRICT", BATCH, "add batch");
-    make(&mut client, "same(text) RETURNS text IMMUTABLE", BATCH, "same BATCH");
-    make(&mut client, "same(int[]) RETURNS int[] IMMUTABLE", BATCH, "same BATCH");
-    make(&mut client, "many(int) RETURNS int IMMUTABLE", BATCH, "many BATCH");
-    make(&mut client, "short(text) RETURNS text IMMUTABLE", BATCH, "short BATCH");
+    make_wasm(&mut client, "add(int, int) RETURNS int IMMUTABLE STRICT", BATCH, "add BATCH");
+    make_wasm(&mut client, "vadd(int, int) RETURNS int STRICT", BATCH, "add batch");
+    make_wasm(&mut client, "same(text) RETURNS text IMMUTABLE", BATCH, "same BATCH");
+    make_wasm(&mut client, "same(int[]) RETURNS int[] IMMUTABLE", BATCH, "same BATCH");
+    make_wasm(&mut client, "many(int) RETURNS int IMMUTABLE", BATCH, "many BATCH");
+    make_wasm(&mut client, "short(text) RETURNS text IMMUTABLE", BATCH, "short BATCH");
     run(
         &mut client,
         "CREATE TABLE t AS SELECT n, NULLIF(n % 7, 3) AS m, CASE WHEN n % 5 > 0 THEN repeat('x', n % 50) END AS s
@@ -543,14 +503,14 @@ fn plain_numbers_are_called_for_many_rows() {
         ("inverse(int) RETURNS int IMMUTABLE STRICT", "inverse"),
         ("spin(int) RETURNS int IMMUTABLE STRICT", "spin"),
     ] {
-        make(&mut client, heading, module, export);
+        make_wasm(&mut client, heading, module, export);
     }
     run(
         &mut client,
         "CREATE DOMAIN few AS int CHECK (VALUE < 4000); CREATE TABLE t AS
          SELECT n, NULLIF(n % 7, 3) AS m, n::float8 AS f FROM generate_series(1, 5000) n",
     );
-    make(&mut client, "few_of(int, int) RETURNS few IMMUTABLE STRICT", module, "add");
+    make_wasm(&mut client, "few_of(int, int) RETURNS few IMMUTABLE STRICT", module, "add");
     for question in [
         "SELECT count(*) FROM t WHERE add(n, m) IS DISTINCT FROM n + m",
         "SELECT count(*) FROM t WHERE sum_of(n, m) IS DISTINCT FROM n + coalesce(m, 0)",
@@ -574,48 +534,17 @@ fn plain_numbers_are_called_for_many_rows() {
     assert!(server.stop());
 }
 
-/// Functions that end badly, each in its own way.
-const BAD: &str = r#"(module
-  (memory (export "memory") 1)
-  (func $inner unreachable)
-  (func (export "trap") (call $inner))
-  (func (export "divide") (param i32) (result i32) (i32.div_s (i32.const 1) (local.get 0)))
-  (func (export "outside") (result i32) (i32.load (i32.const -8)))
-  (func (export "bytes") (result i64) (i64.const 0x7fffffff7fffffff))
-  (func $deep (export "deep") (result i32) (i32.add (call $deep) (i32.const 1)))
-  (func (export "forever") (loop $again (br $again)))
-  (func (export "memory_hog")
-    (loop $again
-      (if (i32.eq (memory.grow (i32.const 16)) (i32.const -1)) (then unreachable))
-      (br $again)))
-  (func (export "fine") (result i32) (i32.const 7)))"#;
-
-fn make_bad(client: &mut Raw) {
-    for (heading, export) in [
-        ("trap() RETURNS void", "trap"),
-        ("divide(int) RETURNS int", "divide"),
-        ("outside() RETURNS int", "outside"),
-        ("wild() RETURNS text", "bytes"),
-        ("deep() RETURNS int", "deep"),
-        ("forever() RETURNS void", "forever"),
-        ("memory_hog() RETURNS void", "memory_hog"),
-        ("fine() RETURNS int", "fine"),
-    ] {
-        make(client, heading, BAD, export);
-    }
-}
-
 #[test]
 fn traps_are_errors_and_hurt_nobody() {
     let (_dir, server) = start("wasm-traps");
     let mut client = Raw::connect(server.port);
-    make_bad(&mut client);
+    make_bad_wasm(&mut client);
     for (call, code) in [
         ("trap()", "38000"),
         ("divide(0)", "38000"),
         ("outside()", "38000"),
         ("wild()", "38000"),
-        ("deep()", "54001"),
+        ("deep_wasm()", "54001"),
     ] {
         let lines = client.query(&format!("SELECT {call}"));
         assert!(error(&lines).starts_with(code), "{call}: {lines:?}");
@@ -625,22 +554,7 @@ fn traps_are_errors_and_hurt_nobody() {
     let trace = context_of(&mut client, "SELECT trap()");
     let inner = trace.find("WebAssembly inner at 0x").expect("the inner function");
     assert!(trace[inner..].contains("WebAssembly function trap()"), "{trace}");
-    // 10,000 of them, on two connections at a time.
-    let port = server.port;
-    let many = || {
-        let mut client = Raw::connect(port);
-        for n in 0..100 {
-            let lines = client.query(
-                "DO $$ BEGIN FOR n IN 1..50 LOOP BEGIN PERFORM divide(0); EXCEPTION WHEN OTHERS THEN
-                   IF SQLSTATE <> '38000' THEN RAISE; END IF; END; END LOOP; END $$",
-            );
-            assert!(!lines.iter().any(|l| l.starts_with("E ")), "{n}: {lines:?}");
-        }
-    };
-    std::thread::scope(|scope| {
-        scope.spawn(many);
-        scope.spawn(many);
-    });
+    fail_often(server.port, "divide(0)");
     assert_eq!(rows(&run(&mut client, "SELECT fine()")), ["7"]);
     assert!(server.stop());
 }
@@ -649,7 +563,7 @@ fn traps_are_errors_and_hurt_nobody() {
 fn endless_and_greedy_modules_end_alone() {
     let (_dir, server) = start("wasm-hogs");
     let mut client = Raw::connect(server.port);
-    make_bad(&mut client);
+    make_bad_wasm(&mut client);
     run(&mut client, "SET statement_timeout = '200ms'");
     let endless = client.query("SELECT forever()");
     assert!(error(&endless).starts_with("57014"), "{endless:?}");
@@ -673,94 +587,13 @@ fn endless_and_greedy_modules_end_alone() {
     assert!(server.stop());
 }
 
-const SESSIONS: usize = 1000;
-
-/// The statement of a session in a round, and the SQLSTATE that it ends with ("": none).
-fn work(session: usize, round: usize) -> (&'static str, &'static str) {
-    match (session + round) % 10 {
-        0 => ("SELECT fine()", ""),
-        1 => ("SELECT js(7)", ""),
-        2 => ("SELECT pl(7)", ""),
-        3 => ("SELECT first('SELECT pl(7)')", ""),
-        4 => ("SELECT divide(0)", "38000"),
-        5 => ("SELECT js_throws()", "38000"),
-        6 => ("SELECT forever()", "57014"),
-        7 => ("SELECT js_forever()", "57014"),
-        8 => ("SELECT memory_hog()", "53200"),
-        _ => ("SELECT first('SELECT 7 FROM pg_sleep(0.05)')", ""),
-    }
-}
-
-#[test]
-fn a_thousand_sessions_call_all_languages() {
-    let (_dir, server) = start_with("wasm-many", &["workers=2", "max_connections=1100"]);
-    let mut watcher = Client::connect(server.port).expect("a connection");
-    let mut client = Raw::connect(server.port);
-    make_bad(&mut client);
-    make(&mut client, "first(text) RETURNS bigint", ASKING, "first");
-    run(
-        &mut client,
-        "CREATE FUNCTION js(n int) RETURNS int LANGUAGE javascript AS 'return n';
-         CREATE FUNCTION js_throws() RETURNS int LANGUAGE javascript AS 'throw new Error()';
-         CREATE FUNCTION js_forever() RETURNS int LANGUAGE javascript AS 'for (;;);';
-         CREATE FUNCTION pl(n int) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN n; END'",
-    );
-    // Threads and modules that begin once for the server are there.
-    client.query("SELECT fine(), js(1), pl(1), first('SELECT 1')");
-    drop(client);
-    let before = await_quiet(&server, &mut watcher, 0);
-    let mut sessions: Vec<Raw> = (0..SESSIONS).map(|_| Raw::connect(server.port)).collect();
-    for round in 0..3 {
-        for (n, session) in sessions.iter_mut().enumerate() {
-            let (text, state) = work(n, round);
-            match state {
-                "57014" => drop(run(session, "SET statement_timeout = '100ms'")),
-                "53200" => drop(run(session, "SET session_memory_limit = '16MB'")),
-                _ => {}
-            }
-            session.send(&raw::query(text));
-        }
-        for (n, session) in sessions.iter_mut().enumerate() {
-            let (text, state) = work(n, round);
-            let lines = session.until(|l| l.starts_with("Z "));
-            match state {
-                "" => assert_eq!(rows(&lines), ["7"], "{text}"),
-                _ => assert!(error(&lines).starts_with(state), "{text}: {lines:?}"),
-            }
-            run(session, "RESET statement_timeout; RESET session_memory_limit");
-        }
-    }
-    // Cancels and kills, of loops and of queries that wait.
-    for (n, session) in sessions.iter_mut().enumerate() {
-        let text = match n % 3 {
-            0 => "SELECT forever()",
-            1 => "SELECT js_forever()",
-            _ => "SELECT first('SELECT 7 FROM pg_sleep(1000)')",
-        };
-        session.send(&raw::query(text));
-    }
-    let active = "FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid()
-                  AND backend_type = 'client backend'";
-    watcher.await_one(&format!("SELECT count(*) {active}"), &SESSIONS.to_string());
-    watcher
-        .query(&format!("SELECT count(pg_terminate_backend(pid)) {active} AND pid % 2 = 0"))
-        .expect("kills");
-    watcher.query(&format!("SELECT count(pg_cancel_backend(pid)) {active}")).expect("cancels");
-    for session in &mut sessions {
-        let lines = session.until(|l| l.starts_with("Z "));
-        assert!(lines.iter().any(|l| l.contains("57014") || l.contains("57P01")), "{lines:?}");
-    }
-    drop(sessions);
-    await_same(&server, &mut watcher, before);
-    assert!(server.stop());
-}
-
 #[test]
 fn a_session_that_rests_has_no_instance() {
+    const SESSIONS: usize = 1000;
     let (_dir, server) = start_with("wasm-memory", &["workers=2", "max_connections=1100"]);
     let mut watcher = Client::connect(server.port).expect("a connection");
     let mut first = Raw::connect(server.port);
-    make_bad(&mut first);
+    make_bad_wasm(&mut first);
     let mut sessions: Vec<Raw> = (0..SESSIONS).map(|_| Raw::connect(server.port)).collect();
     for session in &mut sessions {
         assert_eq!(rows(&session.query("SELECT 7")), ["7"]);

@@ -7,6 +7,7 @@ import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Savepoint;
 import java.sql.Statement;
 import java.sql.Timestamp;
 import java.time.LocalDateTime;
@@ -168,6 +169,36 @@ public final class Try {
         } catch (SQLException e) {
             return e.getSQLState();
         }
+    }
+
+    /** Runs words apart by blanks: a number is inserted into t, s makes a savepoint, b goes back to the last, r releases it. */
+    public static String marks(String words) throws SQLException {
+        Connection connection = connection();
+        List<Savepoint> made = new ArrayList<>();
+        for (String word : words.split(" ")) {
+            int last = made.size() - 1;
+            switch (word) {
+                case "s":
+                    made.add(made.isEmpty() ? connection.setSavepoint() : connection.setSavepoint("s" + made.size()));
+                    break;
+                case "b":
+                    connection.rollback(made.get(last));
+                    break;
+                case "first":
+                    connection.rollback(made.get(0));
+                    break;
+                case "r":
+                    connection.releaseSavepoint(made.remove(last));
+                    break;
+                case "fail": throw new IllegalStateException("after savepoints");
+                case "c":
+                    connection.commit();
+                    break;
+                default:
+                    change("INSERT INTO t VALUES (" + word + ")", new String[0]);
+            }
+        }
+        return ask("SELECT string_agg(n::text, ' ' ORDER BY n) FROM t");
     }
 
     public static Iterator<Integer> series(int count) {

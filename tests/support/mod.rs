@@ -6,6 +6,7 @@
 pub mod client;
 pub mod footprint;
 pub mod http;
+pub mod language;
 pub mod random;
 pub mod raw;
 pub mod work;
