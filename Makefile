@@ -66,11 +66,12 @@ examples:
 	examples/wasm/build
 	cargo test -p threadgres --test wasm -- --ignored
 
-# The same work in each language here and in PostgreSQL 15, in turns; both servers run already and trust user
-# postgres: make bench-languages PG=5433 TG=5432
+# The same work in each language here and in PostgreSQL 15, in turns, some four minutes: make bench-languages. With PG and
+# TG it takes servers that run already and trust user postgres: make bench-languages PG=5433 TG=5432
 bench-languages:
 	@scripts/need build clients languages
-	bench/languages/run $(PG) $(TG) $(ROUNDS)
+	$(RELEASE) build --release --quiet -p threadgres
+	PG=$(PG) TG=$(TG) bench/with-servers bench/languages/run
 
 # What of PostgreSQL 15 is here and what is missing, into docs/compatibility.md.
 compatibility:
@@ -150,7 +151,8 @@ bench-scale:
 	PG=$(PG) TG=$(TG) bench/with-servers bench/scale/run
 	target/release/threadgres lab simulate --scenario morsels
 
-# Builds of GIN and GiST indexes and searches by them beside PostgreSQL 15: make bench-search, ROWS=1000000
+# Builds of GIN and GiST indexes and searches by them beside PostgreSQL 15, some five minutes: make
+# bench-search, ROWS=1000000 make bench-search
 bench-search:
 	@scripts/need build clients
 	$(RELEASE) build --release --quiet -p threadgres

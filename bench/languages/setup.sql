@@ -1,9 +1,11 @@
 SET client_min_messages = warning;
-DROP TABLE IF EXISTS numbers;
+DROP TABLE IF EXISTS numbers, many_numbers;
 CREATE TABLE numbers AS
   SELECT n::int AS n, 'Some words of row ' || n || ', of which there are a few' AS t
   FROM generate_series(1, (1000000 * :scale)::int) AS n;
-ANALYZE numbers;
+CREATE TABLE many_numbers AS SELECT n::int AS n FROM generate_series(1, (10000000 * :scale)::int) AS n;
+VACUUM ANALYZE numbers;
+VACUUM ANALYZE many_numbers;
 CREATE OR REPLACE FUNCTION plpgsql_fib(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 BEGIN
   IF n < 2 THEN RETURN n; END IF;
