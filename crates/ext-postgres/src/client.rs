@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use base::{Error, Result, WaitEvent, err};
 use logical::conninfo::Conninfo;
 
+use crate::tls::{self, Attempt};
+
 /// Time in which a server must take a connection.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Time in which a server must answer a statement, unless it sends something.
@@ -31,6 +33,7 @@ const PIECE: usize = 32_768;
 enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Tls(Box<tls::Stream>),
 }
 
 impl Stream {
@@ -38,6 +41,7 @@ impl Stream {
         match self {
             Stream::Tcp(s) => s.set_read_timeout(Some(time)),
             Stream::Unix(s) => s.set_read_timeout(Some(time)),
+            Stream::Tls(s) => s.socket().set_read_timeout(Some(time)),
         }
     }
 
@@ -45,6 +49,7 @@ impl Stream {
         match self {
             Stream::Tcp(s) => s.read(buffer),
             Stream::Unix(s) => s.read(buffer),
+            Stream::Tls(s) => s.read(buffer),
         }
     }
 
@@ -52,6 +57,7 @@ impl Stream {
         match self {
             Stream::Tcp(s) => s.write_all(bytes),
             Stream::Unix(s) => s.write_all(bytes),
+            Stream::Tls(s) => s.write_all(bytes),
         }
     }
 }
@@ -133,15 +139,32 @@ impl Client {
     }
 
     fn open_as(info: &Conninfo, application: &str, replication: Option<&str>) -> Result<Client> {
-        let port = info.port().map_err(failed)?;
-        let host = info.get("hostaddr").or(info.get("host")).unwrap_or("localhost");
-        if info
-            .get("sslmode")
-            .is_some_and(|mode| mode.starts_with("require") || mode.starts_with("verify"))
-        {
-            return Err(failed("connections with TLS are not supported"));
+        let attempts = tls::attempts(info).map_err(failed)?;
+        let mut last = None;
+        for (number, attempt) in attempts.iter().enumerate() {
+            match Client::try_as(info, application, replication, *attempt) {
+                Ok(client) => return Ok(client),
+                // Who is refused without encryption tries with it, and the other way only where that is why.
+                Err((error, goes_on)) if goes_on && number + 1 < attempts.len() => {
+                    last = last.or(Some(error));
+                }
+                Err((error, _)) => return Err(last.unwrap_or(error)),
+            }
         }
+        Err(last.unwrap_or_else(|| failed("no way to connect")))
+    }
+
+    /// An attempt; an error, and whether another way may be tried.
+    fn try_as(
+        info: &Conninfo,
+        application: &str,
+        replication: Option<&str>,
+        attempt: Attempt,
+    ) -> std::result::Result<Client, (Error, bool)> {
+        let port = info.port().map_err(|why| (failed(why), false))?;
+        let host = info.get("hostaddr").or(info.get("host")).unwrap_or("localhost");
         let stream = sched::blocking(WaitEvent::ClientForeignServer, || reach(host, port));
+        let place = || format!("connection to server at \"{host}\", port {port} failed");
         let stream = stream.map_err(|e| {
             let refused = e.kind() == io::ErrorKind::ConnectionRefused;
             let why = e.to_string();
@@ -150,10 +173,24 @@ impl Client {
                 true => "\n\tIs the server running on that host and accepting TCP/IP connections?",
                 false => "",
             };
-            failed(format!(
-                "connection to server at \"{host}\", port {port} failed: {why}{question}"
-            ))
+            (failed(format!("{}: {why}{question}", place())), false)
         })?;
+        let stream =
+            sched::blocking(WaitEvent::ClientForeignServer, || encrypt(stream, info, attempt));
+        let stream = stream.map_err(|why| (failed(format!("{}: {why}", place())), true))?;
+        let encrypted = matches!(stream, Stream::Tls(_));
+        let client = Client::over(stream, info, (host, port), application, replication);
+        client.map_err(|error| (error, attempt == Attempt::Plain && !encrypted))
+    }
+
+    /// Logs in over a connection.
+    fn over(
+        stream: Stream,
+        info: &Conninfo,
+        (host, port): (&str, u16),
+        application: &str,
+        replication: Option<&str>,
+    ) -> Result<Client> {
         stream.set_patience(TICK).map_err(failed)?;
         let mut client = Client {
             stream,
@@ -358,6 +395,7 @@ impl Client {
         let stream = match &self.stream {
             Stream::Tcp(stream) => stream.try_clone().map(Stream::Tcp),
             Stream::Unix(stream) => stream.try_clone().map(Stream::Unix),
+            Stream::Tls(stream) => stream.try_clone().map(|s| Stream::Tls(Box::new(s))),
         };
         stream.map(Writer).map_err(lost)
     }
@@ -505,6 +543,37 @@ impl Writer {
 impl Drop for Client {
     fn drop(&mut self) {
         let _ = self.message(b'X', &[]);
+    }
+}
+
+/// Asks the server for encryption, as the attempt wants it.
+fn encrypt(
+    stream: Stream,
+    info: &Conninfo,
+    attempt: Attempt,
+) -> std::result::Result<Stream, String> {
+    let Stream::Tcp(mut socket) = stream else { return Ok(stream) };
+    if attempt == Attempt::Plain {
+        return Ok(Stream::Tcp(socket));
+    }
+    let mut ask = || -> io::Result<u8> {
+        socket.set_read_timeout(Some(CONNECT_TIME))?;
+        let mut request = 8_u32.to_be_bytes().to_vec();
+        request.extend(80_877_103_u32.to_be_bytes());
+        socket.write_all(&request)?;
+        let mut answer = [0; 1];
+        socket.read_exact(&mut answer)?;
+        Ok(answer[0])
+    };
+    match ask().map_err(|e| e.to_string())? {
+        b'S' => {
+            let stream = tls::Stream::begin(socket, info, CONNECT_TIME)?;
+            Ok(Stream::Tls(Box::new(stream)))
+        }
+        _ if attempt == Attempt::Always => {
+            Err("server does not support SSL, but SSL was required".to_owned())
+        }
+        _ => Ok(Stream::Tcp(socket)),
     }
 }
 

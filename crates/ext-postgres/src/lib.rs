@@ -12,7 +12,7 @@
 //! * The remote transactions commit before the local one: a crash in between leaves them committed, as with
 //!   PostgreSQL's.
 //!
-//! Left out: direct UPDATE and DELETE; orders of strings and semi-joins on the server; asynchronous scans; remote estimates; TLS.
+//! Left out: direct UPDATE and DELETE; orders of strings and semi-joins on the server; asynchronous scans; remote estimates.
 
 #![forbid(unsafe_code)]
 
@@ -27,6 +27,7 @@ mod modify;
 mod options;
 mod remote;
 mod scan;
+mod tls;
 mod wrapper;
 
 use types::extension::Library;
