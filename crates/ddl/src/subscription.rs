@@ -94,6 +94,7 @@ struct Options {
     streaming: Option<bool>,
     two_phase: Option<bool>,
     disable_on_error: Option<bool>,
+    origin: Option<String>,
     lsn: Option<u64>,
 }
 
@@ -120,6 +121,16 @@ impl Options {
                 "streaming" => out.streaming = Some(boolean(option)?),
                 "two_phase" => out.two_phase = Some(boolean(option)?),
                 "disable_on_error" => out.disable_on_error = Some(boolean(option)?),
+                "origin" => {
+                    let value = text(option)?.to_ascii_lowercase();
+                    if !matches!(value.as_str(), "none" | "any") {
+                        base::bail!(
+                            INVALID_PARAMETER_VALUE,
+                            "unrecognized origin value: \"{value}\""
+                        );
+                    }
+                    out.origin = Some(value);
+                }
                 "slot_name" => {
                     let value = text(option)?;
                     out.slot = Some(match value {
@@ -259,6 +270,7 @@ fn create(
             "streaming",
             "two_phase",
             "disable_on_error",
+            "origin",
         ],
     )?;
     options.check_new()?;
@@ -293,6 +305,7 @@ fn create(
         slot: slot.clone(),
         synchronous_commit: options.synchronous_commit.unwrap_or_else(|| "off".to_owned()),
         publications: publications.to_vec(),
+        origin: options.origin.unwrap_or_default(),
         ..Subscription::default()
     };
     if options.connect.unwrap_or(true) {
@@ -342,7 +355,7 @@ fn set_options(name: &str, given: &[StreamOption], cx: &mut ExecContext<'_>) -> 
     let mut subscription = open(name, cx)?;
     let options = Options::read(
         given,
-        &["slot_name", "synchronous_commit", "binary", "streaming", "disable_on_error"],
+        &["slot_name", "synchronous_commit", "binary", "streaming", "disable_on_error", "origin"],
     )?;
     if let Some(slot) = options.slot {
         if slot.is_none() && subscription.enabled {
@@ -358,6 +371,7 @@ fn set_options(name: &str, given: &[StreamOption], cx: &mut ExecContext<'_>) -> 
     }
     subscription.binary = options.binary.unwrap_or(subscription.binary);
     subscription.streaming = options.streaming.unwrap_or(subscription.streaming);
+    subscription.origin = options.origin.unwrap_or(subscription.origin);
     subscription.disable_on_error =
         options.disable_on_error.unwrap_or(subscription.disable_on_error);
     store(subscription, cx)
@@ -453,6 +467,7 @@ fn drop(name: &str, if_exists: bool, cx: &mut ExecContext<'_>) -> Result<()> {
         cx.hooks.prevent_in_block("DROP SUBSCRIPTION")?;
     }
     crate::defined::remove(cx, subscription.oid)?;
+    exec::origins::remove(&format!("pg_{}", subscription.oid), cx)?;
     if let Some(slot) = &subscription.slot {
         let ask = Ask::DropSlot(slot.clone());
         cx.hooks.publisher(&subscription.connection, name, &ask).map_err(|error| {

@@ -358,61 +358,6 @@ fn cell(field: &[u8]) -> Cell {
     Cell::Text(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// The table with the positions up to which transactions of origins were applied here.
-const PROGRESS: &str = "pg_toast.pg_replication_progress";
-
-/// Makes that table, unless it is there.
-///
-/// # Errors
-/// Those of making it.
-pub fn make_progress(cx: &mut ExecContext<'_>) -> Result<()> {
-    let there = |cx: &mut ExecContext<'_>| {
-        let view = cx.catalog_tx.view();
-        let found = view.relation_in(catalog::object::ids::PG_TOAST, "pg_replication_progress");
-        found.is_some()
-    };
-    if there(cx) {
-        return Ok(());
-    }
-    let role = Some((catalog::object::ids::SUPERUSER, "postgres".to_owned()));
-    let text = format!(
-        "CREATE TABLE {PROGRESS} (origin text NOT NULL, remote_lsn int8 NOT NULL, \
-         CONSTRAINT pg_replication_progress_index PRIMARY KEY (origin))"
-    );
-    spi::statement_as(&text, &spi::As { role, ..spi::As::default() }, cx)
-}
-
-/// The position up to which transactions of an origin were applied; 0: none was.
-///
-/// # Errors
-/// I/O.
-pub fn progress(origin: &str, cx: &mut ExecContext<'_>) -> Result<u64> {
-    make_progress(cx)?;
-    let mut found = 0;
-    let text = format!("SELECT remote_lsn FROM {PROGRESS} WHERE origin = '{origin}'");
-    spi::query(&text, cx, &mut |row| {
-        if let Some(Datum::Int8(lsn)) = row.first() {
-            found = *lsn as u64;
-        }
-        Ok(())
-    })?;
-    Ok(found)
-}
-
-/// Notes such a position, as part of the transaction.
-///
-/// # Errors
-/// I/O.
-pub fn set_progress(origin: &str, lsn: u64, cx: &mut ExecContext<'_>) -> Result<()> {
-    let text = format!(
-        "INSERT INTO {PROGRESS} VALUES ('{origin}', {lsn}) ON CONFLICT (origin) DO UPDATE \
-         SET remote_lsn = excluded.remote_lsn"
-    );
-    spi::query(&text, cx, &mut |_| Ok(()))?;
-    cx.tx.next_command();
-    Ok(())
-}
-
 /// Changes a subscription's object; nothing happens when it is gone.
 ///
 /// # Errors

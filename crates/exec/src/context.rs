@@ -88,6 +88,10 @@ pub trait SessionHooks {
     fn foreign(&mut self) -> Option<&mut crate::foreign::SessionParts> {
         None
     }
+    /// The origin that the session's transactions come from; None where there is no session.
+    fn origin(&mut self) -> Option<&mut crate::session_origin::SessionOrigin> {
+        None
+    }
     /// `25001` unless the statement is the only one of its transaction.
     ///
     /// # Errors

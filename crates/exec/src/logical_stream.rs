@@ -17,7 +17,7 @@ use logical::output::Piece;
 use logical::output::json::JsonOutput;
 use logical::output::pgoutput::{Outgoing, PgOutput, Publisher, Relation, RelationColumn};
 use logical::output::text::TextOutput;
-use logical::record::{OldRow, Operation};
+use logical::record::{Committing, OldRow, Operation};
 use logical::slot::{PLUGINS, SlotState};
 use sql::Expr;
 use storage::LogStream;
@@ -34,7 +34,16 @@ const MARKS_MAX: usize = 4096;
 enum Plugin {
     Text(TextOutput),
     Json(JsonOutput),
-    Pg { output: PgOutput, publications: Vec<String> },
+    Pg { output: PgOutput, publications: Vec<String>, local_only: bool, phases: Phases },
+}
+
+/// What a stream of `pgoutput` tells before a transaction has committed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Phases {
+    /// Parts of transactions that are large.
+    streaming: bool,
+    /// That one is prepared.
+    two_phase: bool,
 }
 
 /// See the module's documentation.
@@ -248,26 +257,58 @@ impl LogicalStream {
             if steps.is_multiple_of(64) {
                 sched::check_interrupts()?;
             }
-            let Some(logged) = self.log.next(upto, Decoder::wants)? else {
+            let wants =
+                |code| Decoder::wants(code) || matches!(code, txn::PREPARED | txn::ROLLED_BACK);
+            let Some(logged) = self.log.next(upto, wants)? else {
                 let manager = cx.tx.manager();
-                self.decoder.forget(|top| manager.status(Xid(top)) == XidStatus::Aborted);
-                self.mark(self.log.position());
-                return Ok(false);
+                let ended =
+                    self.decoder.forget(|top| manager.status(Xid(top)) == XidStatus::Aborted);
+                let position = self.log.position();
+                if let Plugin::Pg { output, .. } = &mut self.plugin {
+                    output.aborted(&ended, position, out);
+                }
+                self.mark(position);
+                return Ok(out.len() > before);
             };
             let at = (logged.begin, logged.end);
-            let Some(decoded) = self.decoder.feed(logged.code, &logged.bytes, at)? else {
+            let decoded = match logged.code {
+                txn::PREPARED if self.tells_of_prepared() => {
+                    let prepared = txn::Prepared::decode(&logged.bytes)?;
+                    let ids: Vec<u64> = prepared.xids.iter().map(|xid| xid.0).collect();
+                    self.decoder.prepare(&ids, (&prepared.name.gid, prepared.name.at), at)
+                }
+                txn::ROLLED_BACK => match logged.bytes.first_chunk::<8>() {
+                    Some(top) => self.decoder.rolled_back(u64::from_le_bytes(*top), at),
+                    None => None,
+                },
+                txn::PREPARED => None,
+                code => self.decoder.feed(code, &logged.bytes, at)?,
+            };
+            let Some(decoded) = decoded else {
+                if self.stream_part(cx, format, out)? {
+                    return Ok(true);
+                }
                 continue;
             };
             match decoded {
-                Decoded::Transaction(t) if t.end.0 > self.state.confirmed => match &mut self.plugin
-                {
-                    Plugin::Text(output) => output.transaction(&t, format, out)?,
-                    Plugin::Json(output) => output.transaction(&t, format, out)?,
-                    Plugin::Pg { output, publications } => {
-                        let mut publisher = StreamPublications::open(publications, cx)?;
-                        output.transaction(&t, &mut publisher, format, out)?;
-                    }
+                Decoded::Transaction(t) | Decoded::Prepared(t) if self.leaves_out(&t.info) => {}
+                Decoded::Finished(f) if f.at.1.0 > self.state.confirmed => match &mut self.plugin {
+                    Plugin::Text(output) => output.finished(&f, format, out)?,
+                    Plugin::Json(_) => {}
+                    Plugin::Pg { output, .. } => output.finished(&f, out),
                 },
+                Decoded::Transaction(t) | Decoded::Prepared(t)
+                    if t.end.0 > self.state.confirmed =>
+                {
+                    match &mut self.plugin {
+                        Plugin::Text(output) => output.transaction(&t, format, out)?,
+                        Plugin::Json(output) => output.transaction(&t, format, out)?,
+                        Plugin::Pg { output, publications, .. } => {
+                            let mut publisher = StreamPublications::open(publications, cx)?;
+                            output.transaction(&t, &mut publisher, format, out)?;
+                        }
+                    }
+                }
                 Decoded::Message(lsn, message) if lsn.0 > self.state.confirmed => {
                     match &self.plugin {
                         Plugin::Text(output) => output.message(lsn, &message, out),
@@ -282,6 +323,48 @@ impl LogicalStream {
                 return Ok(true);
             }
         }
+    }
+
+    /// Whether what is prepared comes out when it is.
+    fn tells_of_prepared(&self) -> bool {
+        let asked = match &self.plugin {
+            Plugin::Text(_) => true,
+            Plugin::Json(_) => false,
+            Plugin::Pg { phases, .. } => phases.two_phase,
+        };
+        self.state.two_phase && asked
+    }
+
+    /// Adds a part of the largest transaction that is open, if changes take more memory than they may and the stream's
+    /// reader wants parts; whether there is something.
+    fn stream_part(
+        &mut self,
+        cx: &mut ExecContext<'_>,
+        format: &FormatContext,
+        out: &mut Vec<Piece>,
+    ) -> Result<bool> {
+        let Plugin::Pg { output, publications, phases, .. } = &mut self.plugin else {
+            return Ok(false);
+        };
+        let limit = cx.settings.int(base::settings::setting::LOGICAL_DECODING_WORK_MEM) as usize;
+        // What was confirmed may hold transactions that have ended.
+        let begun = self.log.position().0 > self.state.confirmed;
+        if !phases.streaming || !begun || self.decoder.bytes() <= limit * 1024 {
+            return Ok(false);
+        }
+        let manager = cx.tx.manager();
+        let part = self.decoder.take_part(|xid| manager.status(Xid(xid)) == XidStatus::Aborted);
+        let before = out.len();
+        if let Some((top, changes)) = part {
+            let mut publisher = StreamPublications::open(publications, cx)?;
+            output.part((top, &changes), &mut publisher, format, out)?;
+        }
+        Ok(out.len() > before)
+    }
+
+    /// Whether the plugin tells nothing of what comes from elsewhere, as this transaction does.
+    fn leaves_out(&self, info: &Committing) -> bool {
+        matches!(self.plugin, Plugin::Pg { local_only: true, .. }) && !info.origin.is_empty()
     }
 
     fn mark(&mut self, reached: Lsn) {
@@ -327,6 +410,7 @@ impl LogicalStream {
 /// Options of `pgoutput`.
 fn pgoutput(options: &[(String, Option<String>)]) -> Result<Plugin> {
     let (mut version, mut publications, mut binary, mut messages) = (None, None, false, false);
+    let (mut local_only, mut parallel, mut phases) = (false, false, Phases::default());
     for (name, value) in options {
         let text = value.as_deref().unwrap_or_default();
         let on = || {
@@ -350,12 +434,20 @@ fn pgoutput(options: &[(String, Option<String>)]) -> Result<Plugin> {
             "binary" => binary = on()?,
             "messages" => messages = on()?,
             "streaming" => {
-                if text != "parallel" {
-                    on()?;
-                }
+                parallel = text == "parallel";
+                phases.streaming = parallel || on()?;
             }
-            "two_phase" => drop(on()?),
-            "origin" => {}
+            "two_phase" => phases.two_phase = on()?,
+            "origin" => {
+                local_only = match text.to_ascii_lowercase().as_str() {
+                    "none" => true,
+                    "any" => false,
+                    _ => base::bail!(
+                        INVALID_PARAMETER_VALUE,
+                        "unrecognized origin value: \"{text}\""
+                    ),
+                };
+            }
             other => {
                 return Err(err!(SYNTAX_ERROR, "unrecognized pgoutput option: {other}"));
             }
@@ -379,7 +471,23 @@ fn pgoutput(options: &[(String, Option<String>)]) -> Result<Plugin> {
             "client sent proto_version={version} but we only support protocol 1 or higher"
         ));
     }
-    Ok(Plugin::Pg { output: PgOutput::new(binary, messages), publications })
+    for (asked, least, what) in [
+        (phases.streaming, 2, "streaming"),
+        (phases.two_phase, 3, "two-phase commit"),
+        (parallel, 4, "parallel streaming"),
+    ] {
+        if asked && version < least {
+            base::bail!(
+                FEATURE_NOT_SUPPORTED,
+                "requested proto_version={version} does not support {what}, need {least} or higher"
+            );
+        }
+    }
+    // Where a transaction comes from is known at its end only.
+    phases.streaming &= !local_only;
+    let mut output = PgOutput::new(binary, messages);
+    output.parallel = parallel;
+    Ok(Plugin::Pg { output, publications, local_only, phases })
 }
 
 /// The fate that the publications of a stream give to the changes of one definition of a table.

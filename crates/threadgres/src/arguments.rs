@@ -22,6 +22,9 @@ Usage:
       --standby-of follows the server at URL: a missing or empty directory becomes a copy of it first
   threadgres promote -D DIR [-t SECONDS]
       makes the directory's server, a standby, a primary, and waits for that (default: 60 seconds)
+  threadgres rewind -D DIR --from URL
+      makes a directory that was a primary's a standby's of the server at URL: gives up what was written there
+      after the histories parted, and fetches the pages that differ. Serve DIR afterwards
   threadgres init -D DIR [-A|--auth METHOD] [-W|--pwprompt | --pwfile FILE] [-g|--allow-group-access]
                   [--allow-root]
       makes a new data directory; METHOD (trust, peer, scram-sha-256, …) is how clients on this machine
@@ -63,7 +66,7 @@ const STANDBY_OF: &str = "--standby-of";
 const ALLOW_ROOT: &str = "--allow-root";
 
 /// Long options and the letters that stand for them.
-const LONG: [(&str, char); 9] = [
+const LONG: [(&str, char); 10] = [
     ("--auth", 'A'),
     ("--pwprompt", 'W'),
     ("--pwfile", 'F'),
@@ -73,6 +76,7 @@ const LONG: [(&str, char); 9] = [
     ("--target-time", 'T'),
     ("--target-name", 'N'),
     ("--target-immediate", 'I'),
+    ("--from", 'U'),
 ];
 
 /// One invocation.
@@ -103,6 +107,13 @@ pub enum Command {
         dir: PathBuf,
         /// How long to wait.
         timeout_s: u64,
+    },
+    /// `rewind`.
+    Rewind {
+        /// Data directory.
+        dir: PathBuf,
+        /// The new primary.
+        url: String,
     },
     /// `init`.
     Init {
@@ -168,6 +179,7 @@ struct Options {
     single: bool,
     accept_loss_from: Option<Lsn>,
     standby_of: Option<String>,
+    from: Option<String>,
     allow_root: bool,
     init: InitOptions,
     restore: Restore,
@@ -192,6 +204,7 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, String> {
         "restore" => "DRLTNI",
         "stop" => "Dmt",
         "promote" => "Dt",
+        "rewind" => "DU",
         "null-server" => "pc",
         other => return Err(format!("unknown command \"{other}\"")),
     };
@@ -272,6 +285,7 @@ fn read_options(
             'L' => options.restore.position = Some(position(&value)?),
             'T' => options.restore.time = Some(value),
             'N' => options.restore.name = Some(value),
+            'U' => options.from = Some(value),
             'm' => options.mode = Some(mode(&value)?),
             _ => {
                 let seconds = value.parse();
@@ -336,6 +350,10 @@ fn build(command: &str, options: Options) -> Result<Command, String> {
         }
         "upgrade" => Command::Upgrade { dir },
         "promote" => Command::Promote { dir, timeout_s: options.timeout_s.unwrap_or(60) },
+        "rewind" => {
+            let url = options.from.ok_or("option --from URL is missing")?;
+            Command::Rewind { dir, url }
+        }
         "init" => {
             let (options, allow_root) = (options.init, options.allow_root);
             if options.prompt && options.password_file.is_some() {
@@ -420,6 +438,7 @@ mod tests {
             ("serve -D x --accept-loss-from", "--accept-loss-from"),
             ("serve -D x --accept-loss-from 77", "0/1A2B3C8"),
             ("check -D x --accept-loss-from 0/10", "--accept-loss-from"),
+            ("rewind -D x", "--from"),
             ("restore -D x --target-immediate --target-lsn 0/10", "one target"),
             ("check -D x --archive y", "--archive"),
         ] {

@@ -107,6 +107,10 @@ fn run(command: Command) -> base::Result<ExitCode> {
             control::promote(&dir, Duration::from_secs(timeout_s))?;
             println!("promoted");
         }
+        Command::Rewind { dir, url } => {
+            let rewound = server::standby::rewind::rewind(&dir, &url)?;
+            println!("{rewound}\nserve it with: threadgres serve -D {}", dir.display());
+        }
         Command::Reload { dir } => control::reload(&dir)?,
         Command::Status { dir } => {
             let (line, running) = control::status(&dir)?;

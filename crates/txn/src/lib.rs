@@ -50,7 +50,7 @@ mod tests;
 pub use commit_log::XidStatus;
 pub use horizon::LiveSnapshots;
 pub use lock::{LockManager, LockMode, LockOwner, LockRow, LockTag, LockWait, RowLockMode};
-pub use log::{REMOVED, name_of, time_of};
+pub use log::{PREPARED, REMOVED, ROLLED_BACK, is_commit, name_of, time_of};
 pub use manager::{SessionSnapshots, TxnManager};
 pub use prepared::{PREPARED_PID, Prepared, PreparedName};
 pub use serial::Serial;

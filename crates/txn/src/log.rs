@@ -27,8 +27,10 @@ pub(crate) const COMMIT: u8 = 1;
 pub(crate) const COMMIT_MORE: u8 = 2;
 pub(crate) const XIDS: u8 = 3;
 pub(crate) const OIDS: u8 = 4;
-pub(crate) const PREPARED: u8 = 5;
-pub(crate) const ROLLED_BACK: u8 = 6;
+/// A transaction is prepared: [`crate::Prepared`].
+pub const PREPARED: u8 = 5;
+/// A prepared transaction is rolled back: its top id (8).
+pub const ROLLED_BACK: u8 = 6;
 pub(crate) const TIME: u8 = 7;
 pub(crate) const PADDING: u8 = 8;
 /// The first code of the upper layers, and the one under which they get their part of a commit.
@@ -46,6 +48,11 @@ pub(crate) const NAMED: u8 = 41;
 /// The name of the point that a payload with this code marks.
 pub fn name_of(code: u8, payload: &[u8]) -> Option<&str> {
     std::str::from_utf8(payload).ok().filter(|_| code == NAMED)
+}
+
+/// Whether a payload with this code is a commit's.
+pub fn is_commit(code: u8) -> bool {
+    matches!(code, COMMIT | COMMIT_MORE)
 }
 
 /// The time that a payload with this code marks.

@@ -181,7 +181,11 @@ impl Prepared {
     }
 
     /// The inverse; what was read as a page comes back as the relation, since pages may have been split since.
-    pub(crate) fn decode(mut bytes: &[u8]) -> Result<Prepared> {
+    /// The inverse of its record.
+    ///
+    /// # Errors
+    /// `XX001`.
+    pub fn decode(mut bytes: &[u8]) -> Result<Prepared> {
         let bytes = &mut bytes;
         if take_u8(bytes)? != VERSION {
             return Err(damaged());

@@ -82,6 +82,9 @@ pub struct Subscription {
     pub synchronous_commit: String,
     /// PUBLICATION, by name.
     pub publications: Vec<String>,
+    /// `none`: changes that the publisher has from elsewhere do not come; empty: `any`.
+    #[serde(default)]
+    pub origin: String,
     /// The transaction that ends here is left out; 0: none.
     pub skip_lsn: u64,
     /// Its tables, and how far each has come.

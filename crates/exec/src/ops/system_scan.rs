@@ -37,7 +37,11 @@ impl Operator for SystemScan {
             true => run.cx.catalog_tx.view_of_all(),
             false => run.cx.catalog_tx.view(),
         };
-        let all = match crate::event_trigger::rows(table.name, run)? {
+        let mut own = crate::event_trigger::rows(table.name, run)?;
+        if own.is_none() {
+            own = crate::origins::rows(table.name, run)?;
+        }
+        let all = match own {
             Some(rows) => rows,
             None => system_rows::rows(
                 table,

@@ -1,4 +1,4 @@
-//! Functions of logical decoding and of replication slots.
+//! Functions of logical decoding and of replication slots; those of origins are in [`crate::origins`].
 
 use base::{Lsn, Result, err};
 use types::func::SessionFunction as F;
@@ -95,7 +95,7 @@ pub fn call(
             let end = crate::change_log::message(flag(0), text_at(args, 1), &content, run.cx)?;
             lsn(end)
         }
-        _ => return Ok(None),
+        _ => return crate::origins::call(function, args, run),
     }))
 }
 

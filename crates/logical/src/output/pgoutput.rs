@@ -8,7 +8,7 @@ use base::{Lsn, Oid, Result};
 use types::{Datum, FormatContext};
 
 use super::Piece;
-use crate::decode::{Change, Committed};
+use crate::decode::{Change, Committed, Finished};
 use crate::record::{Message, OldRow, Operation};
 
 /// A table under the name and with the columns that subscribers get.
@@ -75,8 +75,22 @@ pub struct PgOutput {
     pub binary: bool,
     /// Messages of `pg_logical_emit_message` are sent.
     pub messages: bool,
+    /// The subscriber applies parts beside each other, and wants to know more of those that come to nothing.
+    pub parallel: bool,
     /// Relations that the subscriber knows.
     sent: HashMap<u32, Arc<Relation>>,
+    /// Transactions that have begun to be sent, with the relations that were told of within.
+    streams: HashMap<u64, HashMap<u32, Arc<Relation>>>,
+    /// The one of which a part is being sent.
+    streamed: Option<u64>,
+}
+
+/// Positions, times, id and name, as the messages of two-phase commit end.
+fn ending(out: &mut Vec<u8>, positions: &[u64], times: &[i64], (xid, gid): (u64, &str)) {
+    out.extend(positions.iter().flat_map(|at| at.to_be_bytes()));
+    out.extend(times.iter().flat_map(|at| at.to_be_bytes()));
+    out.extend((xid as u32).to_be_bytes());
+    text(out, gid);
 }
 
 fn text(out: &mut Vec<u8>, text: &str) {
@@ -87,10 +101,11 @@ fn text(out: &mut Vec<u8>, text: &str) {
 impl PgOutput {
     /// A new stream.
     pub fn new(binary: bool, messages: bool) -> PgOutput {
-        PgOutput { binary, messages, sent: HashMap::new() }
+        let (sent, streams) = (HashMap::new(), HashMap::new());
+        PgOutput { binary, messages, parallel: false, sent, streams, streamed: None }
     }
 
-    /// Adds the messages of a transaction; one that sends nothing has none.
+    /// Adds the messages of a transaction; one that sends nothing has none. One with a name is prepared, and comes so.
     ///
     /// # Errors
     /// Those of row filters and of values that can't be printed.
@@ -101,21 +116,167 @@ impl PgOutput {
         cx: &FormatContext,
         out: &mut Vec<Piece>,
     ) -> Result<()> {
+        if self.streams.contains_key(&t.xid) {
+            return self.end_stream(t, publisher, cx, out);
+        }
         let (start, xid) = (out.len(), t.xid);
-        let mut push = |lsn: Lsn, data: Vec<u8>| out.push(Piece { lsn, xid, data });
-        let mut begin = vec![b'B'];
-        begin.extend(t.commit.0.to_be_bytes());
-        begin.extend(t.info.time.to_be_bytes());
-        begin.extend((xid as u32).to_be_bytes());
-        push(t.begin, begin);
+        let begin = match t.gid.as_str() {
+            "" => {
+                let mut begin = vec![b'B'];
+                begin.extend(t.commit.0.to_be_bytes());
+                begin.extend(t.info.time.to_be_bytes());
+                begin.extend((xid as u32).to_be_bytes());
+                begin
+            }
+            gid => {
+                let mut begin = vec![b'b'];
+                ending(&mut begin, &[t.commit.0, t.end.0], &[t.info.time], (xid, gid));
+                begin
+            }
+        };
+        out.push(Piece { lsn: t.begin, xid, data: begin });
         if !t.info.origin.is_empty() {
             let mut origin = vec![b'O'];
             origin.extend(t.info.origin_lsn.to_be_bytes());
             text(&mut origin, &t.info.origin);
-            push(t.begin, origin);
+            out.push(Piece { lsn: t.begin, xid, data: origin });
         }
+        let any = self.changes(t.xid, &t.changes, publisher, cx, out)?;
+        if !any && t.gid.is_empty() {
+            out.truncate(start);
+            return Ok(());
+        }
+        let mut end = Vec::new();
+        match t.gid.as_str() {
+            "" => {
+                end.extend([b'C', 0]);
+                end.extend(t.commit.0.to_be_bytes());
+                end.extend(t.end.0.to_be_bytes());
+                end.extend(t.info.time.to_be_bytes());
+            }
+            gid => {
+                end.extend([b'P', 0]);
+                ending(&mut end, &[t.commit.0, t.end.0], &[t.info.time], (xid, gid));
+            }
+        }
+        out.push(Piece { lsn: t.end, xid, data: end });
+        Ok(())
+    }
+
+    /// Adds a part of a transaction that is open, as far as something of it is sent.
+    ///
+    /// # Errors
+    /// As [`PgOutput::transaction`].
+    pub fn part(
+        &mut self,
+        (xid, changes): (u64, &[(Lsn, Change)]),
+        publisher: &mut dyn Publisher,
+        cx: &FormatContext,
+        out: &mut Vec<Piece>,
+    ) -> Result<()> {
+        let Some(lsn) = changes.first().map(|change| change.0) else { return Ok(()) };
+        let start = out.len();
+        let first = !self.streams.contains_key(&xid);
+        let mut begin = vec![b'S'];
+        begin.extend((xid as u32).to_be_bytes());
+        begin.push(u8::from(first));
+        out.push(Piece { lsn, xid, data: begin });
+        self.streams.entry(xid).or_default();
+        self.streamed = Some(xid);
+        let any = self.changes(xid, changes, publisher, cx, out);
+        self.streamed = None;
+        if any? {
+            let lsn = changes.last().map_or(lsn, |change| change.0);
+            out.push(Piece { lsn, xid, data: vec![b'E'] });
+        } else {
+            out.truncate(start);
+            if first {
+                self.streams.remove(&xid);
+            }
+        }
+        Ok(())
+    }
+
+    fn end_stream(
+        &mut self,
+        t: &Committed,
+        publisher: &mut dyn Publisher,
+        cx: &FormatContext,
+        out: &mut Vec<Piece>,
+    ) -> Result<()> {
+        self.part((t.xid, &t.changes), publisher, cx, out)?;
+        let mut end = Vec::new();
+        if t.gid.is_empty() {
+            end.push(b'c');
+            end.extend((t.xid as u32).to_be_bytes());
+            end.push(0);
+            end.extend(t.commit.0.to_be_bytes());
+            end.extend(t.end.0.to_be_bytes());
+            end.extend(t.info.time.to_be_bytes());
+        } else {
+            end.extend([b'p', 0]);
+            ending(&mut end, &[t.commit.0, t.end.0], &[t.info.time], (t.xid, &t.gid));
+        }
+        out.push(Piece { lsn: t.end, xid: t.xid, data: end });
+        // The subscriber knows now what it was told within.
+        self.sent.extend(self.streams.remove(&t.xid).unwrap_or_default());
+        Ok(())
+    }
+
+    /// Transactions have ended without a commit: says so of those that have begun to be sent.
+    pub fn aborted(&mut self, ended: &[u64], lsn: Lsn, out: &mut Vec<Piece>) {
+        for xid in ended.iter().copied() {
+            if self.streams.remove(&xid).is_none() {
+                continue;
+            }
+            let mut data = vec![b'A'];
+            data.extend((xid as u32).to_be_bytes());
+            data.extend((xid as u32).to_be_bytes());
+            if self.parallel {
+                data.extend(lsn.0.to_be_bytes());
+                data.extend(0_i64.to_be_bytes());
+            }
+            out.push(Piece { lsn, xid, data });
+        }
+    }
+
+    /// Adds the end of a transaction that was sent when it was prepared.
+    pub fn finished(&mut self, f: &Finished, out: &mut Vec<Piece>) {
+        let mut data = Vec::new();
+        if f.commits {
+            data.extend([b'K', 0]);
+            ending(&mut data, &[f.at.0.0, f.at.1.0], &[f.time], (f.xid, &f.gid));
+        } else {
+            data.extend([b'r', 0]);
+            ending(
+                &mut data,
+                &[f.prepared.1.0, f.at.1.0],
+                &[f.prepared.0, f.time],
+                (f.xid, &f.gid),
+            );
+        }
+        out.push(Piece { lsn: f.at.1, xid: f.xid, data });
+    }
+
+    /// Adds the messages of changes; whether there were any.
+    fn changes(
+        &mut self,
+        xid: u64,
+        changes: &[(Lsn, Change)],
+        publisher: &mut dyn Publisher,
+        cx: &FormatContext,
+        out: &mut Vec<Piece>,
+    ) -> Result<bool> {
         let mut any = false;
-        for (lsn, change) in &t.changes {
+        let streamed = self.streamed;
+        let mut push = |lsn: Lsn, mut data: Vec<u8>| {
+            if let Some(xid) = streamed {
+                // Within a part each says whose it is.
+                data.splice(1..1, (xid as u32).to_be_bytes());
+            }
+            out.push(Piece { lsn, xid, data });
+        };
+        for (lsn, change) in changes {
             match change {
                 Change::Row { .. } => {
                     let Some(outgoing) = publisher.row(change)? else { continue };
@@ -145,16 +306,7 @@ impl PgOutput {
             }
             any = true;
         }
-        if !any {
-            out.truncate(start);
-            return Ok(());
-        }
-        let mut commit = vec![b'C', 0];
-        commit.extend(t.commit.0.to_be_bytes());
-        commit.extend(t.end.0.to_be_bytes());
-        commit.extend(t.info.time.to_be_bytes());
-        out.push(Piece { lsn: t.end, xid, data: commit });
-        Ok(())
+        Ok(any)
     }
 
     /// Adds a message that waits for nothing.
@@ -166,7 +318,11 @@ impl PgOutput {
 
     /// Tells of a relation that the subscriber does not know, or not as it is now.
     fn relation(&mut self, relation: &Arc<Relation>, mut push: impl FnMut(Vec<u8>)) {
-        if self.sent.get(&relation.oid).is_some_and(|known| known == relation) {
+        let sent = match self.streamed {
+            Some(xid) => self.streams.entry(xid).or_default(),
+            None => &mut self.sent,
+        };
+        if sent.get(&relation.oid).is_some_and(|known| known == relation) {
             return;
         }
         for column in &relation.columns {
@@ -191,7 +347,7 @@ impl PgOutput {
             data.extend(column.typmod.to_be_bytes());
         }
         push(data);
-        self.sent.insert(relation.oid, relation.clone());
+        sent.insert(relation.oid, relation.clone());
     }
 
     fn row(&self, outgoing: &Outgoing, cx: &FormatContext) -> Result<Vec<u8>> {

@@ -12,7 +12,7 @@ use types::func::quote_ident;
 use types::{Datum, FormatContext, oids};
 
 use super::{Piece, boolean};
-use crate::decode::{Change, Committed, StreamTable};
+use crate::decode::{Change, Committed, Finished, StreamTable};
 use crate::record::{Message, OldRow, Operation};
 
 /// The plugin's options.
@@ -96,12 +96,38 @@ impl TextOutput {
         if !begun {
             return Ok(());
         }
-        let mut last = word("COMMIT");
+        let mut last = match t.gid.as_str() {
+            "" => word("COMMIT"),
+            gid => self.ended("PREPARE TRANSACTION", gid, xid),
+        };
         if self.include_timestamp {
             let time = types::io::to_text(oids::TIMESTAMPTZ, &Datum::Timestamptz(t.info.time), cx)?;
             last.push_str(&format!(" (at {time})"));
         }
         push(t.end, last);
+        Ok(())
+    }
+
+    fn ended(&self, words: &str, gid: &str, xid: u64) -> String {
+        let gid = types::func::quote_literal(gid);
+        match self.include_xids {
+            true => format!("{words} {gid}, txid {xid}"),
+            false => format!("{words} {gid}"),
+        }
+    }
+
+    /// Adds the end of a transaction that came out when it was prepared.
+    ///
+    /// # Errors
+    /// As [`TextOutput::transaction`].
+    pub fn finished(&self, f: &Finished, cx: &FormatContext, out: &mut Vec<Piece>) -> Result<()> {
+        let words = if f.commits { "COMMIT PREPARED" } else { "ROLLBACK PREPARED" };
+        let mut text = self.ended(words, &f.gid, f.xid);
+        if self.include_timestamp {
+            let time = types::io::to_text(oids::TIMESTAMPTZ, &Datum::Timestamptz(f.time), cx)?;
+            text.push_str(&format!(" (at {time})"));
+        }
+        out.push(Piece { lsn: f.at.1, xid: f.xid, data: text.into_bytes() });
         Ok(())
     }
 

@@ -208,6 +208,21 @@ pub(super) fn run(session: &mut SessionState, options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// Sends everything of a backup but its relation files: they are there.
+///
+/// # Errors
+/// As [`run`].
+pub(super) fn send_rest(session: &mut SessionState, backup: &Backup) -> Result<()> {
+    let options = Options { label: "rewind".to_owned(), log: true, ..Options::default() };
+    let others = backup.other_files()?;
+    wire::copy::out_response(&mut session.out.get_mut().buffer, false, 0);
+    let (began, files) = (Instant::now(), String::new());
+    let mut sending = Sending { session, options: &options, began, sent: 0, reported: 0, files };
+    sending.archive(backup, &others, &[])?;
+    wire::copy::done(&mut session.out.get_mut().buffer);
+    Ok(())
+}
+
 /// A position of the log as a result of its own.
 fn position(session: &mut SessionState, lsn: Lsn) {
     let timeline = session.server.engine.storage.timeline();
@@ -373,9 +388,10 @@ impl Sending<'_> {
 
     fn manifest(&mut self, start: Lsn, end: Lsn) -> Result<()> {
         let files = std::mem::take(&mut self.files);
+        let timeline = self.session.server.engine.storage.timeline();
         let mut text = format!(
             "{{ \"PostgreSQL-Backup-Manifest-Version\": 1,\n\"Files\": [\n{files}\n],\n\
-             \"WAL-Ranges\": [\n{{ \"Timeline\": 1, \"Start-LSN\": \"{start}\", \"End-LSN\": \"{end}\" }}\n],\n"
+             \"WAL-Ranges\": [\n{{ \"Timeline\": {timeline}, \"Start-LSN\": \"{start}\", \"End-LSN\": \"{end}\" }}\n],\n"
         );
         let sum: String =
             Sha256::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();

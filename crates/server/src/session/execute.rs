@@ -675,6 +675,7 @@ impl SessionState {
             deferred: &mut self.deferred,
             large_objects: &mut self.large_objects,
             foreign: &mut self.foreign,
+            own_origin: &mut self.own_origin,
             inside,
             portals: &mut self.portals,
             out: &self.out,

@@ -68,6 +68,8 @@ pub struct Hooks<'a> {
     pub large_objects: &'a mut exec::LargeObjects,
     /// The state that foreign-data wrappers keep.
     pub foreign: &'a mut exec::foreign::SessionParts,
+    /// The origin of the session's transactions.
+    pub own_origin: &'a mut exec::session_origin::SessionOrigin,
     /// Why the statement can't commit by itself: the words behind "cannot"; None: it can.
     pub inside: Option<&'static str>,
     /// Its cursors.
@@ -697,6 +699,10 @@ impl SessionHooks for Hooks<'_> {
 
     fn large_objects(&mut self) -> Option<&mut exec::LargeObjects> {
         Some(self.large_objects)
+    }
+
+    fn origin(&mut self) -> Option<&mut exec::session_origin::SessionOrigin> {
+        Some(self.own_origin)
     }
 
     fn foreign(&mut self) -> Option<&mut exec::foreign::SessionParts> {

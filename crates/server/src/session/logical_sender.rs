@@ -10,7 +10,8 @@
 //!      ◄────────── r: written, flushed, applied, time, reply wanted
 //! ```
 //! * What the client has flushed moves the slot: the log before it is needed no longer.
-//! * A snapshot with `SNAPSHOT 'use'` is that of the session's transaction: it sees exactly the transactions that the
+//! * A snapshot with `SNAPSHOT 'use'` is that of the session's transaction, one with `'export'` that of a transaction that
+//!   lasts until the next command, for others to take over (`SET TRANSACTION SNAPSHOT`): it sees exactly the transactions that the
 //!   stream leaves out, since both are told apart by the end of the commit record.
 
 use std::collections::VecDeque;
@@ -189,7 +190,13 @@ impl SessionState {
         let two_phase = options
             .iter()
             .any(|(n, v)| n == "two_phase" && !matches!(v.as_deref(), Some("false" | "off" | "0")));
-        let used = snapshot == "use";
+        let (used, exported) = (snapshot == "use", snapshot == "export");
+        if exported && self.transaction.block != Block::None {
+            return Err(err!(
+                ACTIVE_SQL_TRANSACTION,
+                "CREATE_REPLICATION_SLOT ... (SNAPSHOT 'export') must not be called inside a transaction"
+            ));
+        }
         if used && self.transaction.block != Block::Explicit {
             return Err(err!(
                 ACTIVE_SQL_TRANSACTION,
@@ -218,11 +225,22 @@ impl SessionState {
                 "cannot create logical replication slot in transaction that has performed writes"
             ));
         }
+        if let Some(tx) = self.transaction.current.as_ref().filter(|_| exported) {
+            // One snapshot, the slot's and that which is exported.
+            tx.set_modes(txn::Isolation::RepeatableRead, true);
+        }
         let pid = self.entry.pid;
-        let at = wanted.make(&server.engine, || match used {
+        let at = wanted.make(&server.engine, || match used || exported {
             true => self.snapshot().map(|snapshot| Lsn(snapshot.csn.0)),
             false => Ok(server.engine.storage.wal.insert_position()),
         })?;
+        let name = match &self.transaction.current {
+            Some(tx) if exported => {
+                Some(server.exports.export(tx, self.database.1, self.entry.pid)?)
+            }
+            _ => None,
+        };
+        self.exports_slot = name.is_some();
         if temporary {
             server.engine.storage.slots().acquire(slot, pid)?;
         }
@@ -232,7 +250,7 @@ impl SessionState {
             ("snapshot_name", oids::TEXT),
             ("output_plugin", oids::TEXT),
         ];
-        let row = vec![Some(slot.to_owned()), Some(at.to_string()), None, Some(plugin.to_owned())];
+        let row = vec![Some(slot.to_owned()), Some(at.to_string()), name, Some(plugin.to_owned())];
         self.answer_table(&columns, &[row]);
         wire::response::complete(&mut self.out.get_mut().buffer, "CREATE_REPLICATION_SLOT");
         Ok(())

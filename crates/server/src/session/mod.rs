@@ -39,6 +39,7 @@ pub mod portal;
 mod prepare;
 pub mod recode;
 mod replication;
+mod rewind;
 mod rows;
 pub mod settings;
 mod simple;
@@ -125,6 +126,10 @@ pub struct SessionState {
     database: (Arc<str>, u32),
     /// Whether it takes commands of replication.
     replication: Replication,
+    /// The open transaction is there for the snapshot of a slot that was made.
+    exports_slot: bool,
+    /// A backup for a directory that has most of it.
+    rewinding: Option<storage::Backup>,
     /// The same as all its sessions share it; before the session is in one, what all databases share.
     open: Arc<OpenDatabase>,
     /// Its place there; a session that works for another one has none of its own.
@@ -150,6 +155,8 @@ pub struct SessionState {
     routines: exec::compiled::SessionRoutines,
     /// Its open large objects.
     large_objects: exec::LargeObjects,
+    /// The origin that the session has set up.
+    own_origin: exec::session_origin::SessionOrigin,
     /// The state that foreign-data wrappers keep.
     foreign: exec::foreign::SessionParts,
     account: Account,
@@ -319,6 +326,8 @@ impl SessionState {
             origin: None,
             automatic: false,
             replication: Replication::No,
+            exports_slot: false,
+            rewinding: None,
             transaction: TransactionState::default(),
             catalog_tx: CatalogTx::new(&engine.catalog, &open),
             catalog: None,
@@ -329,6 +338,7 @@ impl SessionState {
             deferred: exec::Deferred::default(),
             routines: Default::default(),
             large_objects: exec::LargeObjects::default(),
+            own_origin: exec::session_origin::SessionOrigin::default(),
             foreign: exec::foreign::SessionParts::default(),
             account: Account::default(),
             committing: None,

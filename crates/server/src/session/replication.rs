@@ -7,6 +7,7 @@
 //! | `SHOW name` | a setting; `data_directory_mode` and `wal_segment_size` as pg_basebackup reads them |
 //! | `BASE_BACKUP (…)` | the directory as a tar stream with its manifest |
 //! | `START_REPLICATION` | the log: [`super::stream`], [`super::physical`] |
+//! | `REWIND_BEGIN`, `_PAGES`, `_END` | what differs from another directory: [`super::rewind`] |
 //! | `CREATE_`, `DROP_`, `READ_REPLICATION_SLOT` | [`super::physical`] |
 //!
 //! A connection with `replication=database` takes SQL besides.
@@ -72,7 +73,9 @@ impl SessionState {
         if self.replication == Replication::Database
             && self.logical_command(&word.to_ascii_uppercase(), rest, after)?
         {
-            self.end_implicit()?;
+            if !self.exports_slot {
+                self.end_implicit()?;
+            }
             return Ok(true);
         }
         match word.to_ascii_uppercase().as_str() {
@@ -81,6 +84,16 @@ impl SessionState {
                 let options = Options::parse(rest)?;
                 self.base_backup(&options)?;
                 wire::response::complete(&mut self.out.get_mut().buffer, "BASE_BACKUP");
+            }
+            "REWIND_BEGIN" | "REWIND_PAGES" | "REWIND_END" => {
+                if !self.may_replicate() {
+                    return Err(base_backup::denied());
+                }
+                match word.to_ascii_uppercase().as_str() {
+                    "REWIND_BEGIN" => self.rewind_begin()?,
+                    "REWIND_PAGES" => self.rewind_pages(rest)?,
+                    _ => self.rewind_end()?,
+                }
             }
             "SHOW" if self.replication == Replication::Physical => {
                 self.show_setting(rest.trim())?

@@ -24,6 +24,10 @@ impl SessionState {
     }
 
     fn run_string(&mut self, text: &str, rest: &[u8]) -> Result<()> {
+        if std::mem::take(&mut self.exports_slot) {
+            // The snapshot of a slot that was made is there until the next command.
+            self.commit()?;
+        }
         self.begin_statement(text);
         self.arm_timeout();
         if self.transaction.block != Block::Failed {

@@ -368,7 +368,7 @@ impl SessionState {
             &tx,
             self.database.1,
             changed,
-            (crate::server::now(), self.origin.as_ref().map(|(name, at)| (name.as_str(), *at))),
+            (crate::server::now(), self.origin_of_transaction()),
         );
         let committed = {
             let catalog_tx = &mut self.catalog_tx;
@@ -391,6 +391,7 @@ impl SessionState {
             let (server, pid) = (&self.server, self.entry.pid);
             notify.committed(&server.channels, pid, lsn, &server.workers, committing);
         }
+        self.own_origin.end_transaction();
         self.foreign.ended(true);
         self.account.end_transaction(true);
         let out = self.out.get_mut();
@@ -413,6 +414,12 @@ impl SessionState {
         Ok(())
     }
 
+    /// The server that the transaction comes from, and where it ended there.
+    fn origin_of_transaction(&self) -> Option<(&str, u64)> {
+        let applied = self.origin.as_ref().map(|(name, at)| (name.as_str(), *at));
+        applied.or_else(|| self.own_origin.of_transaction())
+    }
+
     /// Rolls back, whatever there is.
     pub(super) fn abort(&mut self) {
         self.deferred.clear();
@@ -432,6 +439,7 @@ impl SessionState {
     }
 
     fn after_abort(&mut self) {
+        self.own_origin.end_transaction();
         self.foreign.ended(false);
         self.account.end_transaction(false);
         if self.catalog_tx.has_work() || self.catalog_tx.changed() {

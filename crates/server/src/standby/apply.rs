@@ -176,6 +176,9 @@ impl Applier<'_> {
             engine.txn.settle(note.oldest);
         } else {
             engine.txn.open_from(note.oldest);
+            // So that the next start lets readers in without the primary.
+            let known = format!("oldest {} at {}\n", note.oldest.0, note.at.0);
+            write_file(engine.storage.dir(), STATE, &known)?;
             standby.ready.store(true, Ordering::Release);
             log::info("database system is ready to accept read-only connections");
         }
@@ -217,6 +220,12 @@ impl Applier<'_> {
         let (storage, txn) = (&engine.storage, &engine.txn);
         let end = self.replay.position();
         log::info(format_args!("redo done at {end}"));
+        let heard = Lsn(server.standby.heard.load(Ordering::Acquire));
+        if heard > end {
+            log::info(format_args!(
+                "the primary had logged up to {heard} when it was last heard of: what follows {end} has not come here"
+            ));
+        }
         let mut history = History::read(storage.dir())?;
         history.switch(end, "no recovery target specified".to_owned());
         // From here on an error leaves a server that is neither: it ends, and the next start has the new timeline.

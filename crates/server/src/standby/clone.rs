@@ -30,8 +30,7 @@ pub fn prepare(dir: &Path, url: &str) -> Result<()> {
     if crate::control::is_new(dir)? {
         crate::directory::claim(dir, false)?;
         copy(dir, &info)?;
-        point(dir, url)?;
-        return write_file(dir, SIGNAL, "");
+        return point(dir, url);
     }
     if !super::is_standby(dir) {
         return Err(err!(
@@ -48,7 +47,7 @@ pub fn prepare(dir: &Path, url: &str) -> Result<()> {
 }
 
 /// Writes where the primary is, for the next starts.
-fn point(dir: &Path, url: &str) -> Result<()> {
+pub(super) fn point(dir: &Path, url: &str) -> Result<()> {
     let config = config::Config::load(dir, Vec::new())?;
     config.alter_system(Some("primary_conninfo"), Some(url))
 }
@@ -56,9 +55,15 @@ fn point(dir: &Path, url: &str) -> Result<()> {
 fn copy(dir: &Path, info: &Conninfo) -> Result<()> {
     log::info("copying the primary's data directory");
     let mut client = Client::connect_physical(info, "threadgres standby")?;
-    let mut archive = Archive::new(dir);
-    let mut received = 0_u64;
     let command = "BASE_BACKUP (LABEL 'standby', CHECKPOINT 'fast', WAL)";
+    let received = unpack(&mut client, command, Archive::new(dir))?;
+    log::info(format_args!("copied {} MB", received >> 20));
+    Ok(())
+}
+
+/// Unpacks what a command sends; how many bytes that was.
+pub(super) fn unpack(client: &mut Client, command: &str, mut archive: Archive<'_>) -> Result<u64> {
+    let mut received = 0_u64;
     client.copy_out(command, &mut |bytes| {
         let Some((kind, rest)) = bytes.split_first() else { return Ok(()) };
         if *kind == b'd' {
@@ -67,14 +72,17 @@ fn copy(dir: &Path, info: &Conninfo) -> Result<()> {
         }
         Ok(())
     })?;
+    // Before the control file is there: a directory that is whole never starts as a second primary.
+    write_file(archive.dir, SIGNAL, "")?;
     archive.finish()?;
-    log::info(format_args!("copied {} MB", received >> 20));
-    Ok(())
+    Ok(received)
 }
 
 /// Reads a tar archive as it comes.
-struct Archive<'d> {
+pub(super) struct Archive<'d> {
     dir: &'d Path,
+    /// Files that stay as they are here.
+    keeps: fn(&Path) -> bool,
     header: Vec<u8>,
     /// The file that is written, with the bytes of it and of its padding that are still to come.
     file: Option<File>,
@@ -90,8 +98,14 @@ const CONTROL: &str = "threadgres.control";
 
 impl<'d> Archive<'d> {
     fn new(dir: &'d Path) -> Archive<'d> {
+        Archive::keeping(dir, |_| false)
+    }
+
+    /// `keeps`: whether a file stays as it is here.
+    pub(super) fn keeping(dir: &'d Path, keeps: fn(&Path) -> bool) -> Archive<'d> {
         Archive {
             dir,
+            keeps,
             header: Vec::new(),
             file: None,
             left: 0,
@@ -166,7 +180,7 @@ impl<'d> Archive<'d> {
         self.in_control = name == CONTROL;
         if self.in_control {
             self.control = Some(Vec::new());
-        } else if !LEFT_OUT.iter().any(|own| name.starts_with(own)) {
+        } else if !LEFT_OUT.iter().any(|own| name.starts_with(own)) && !(self.keeps)(&path) {
             if let Some(parent) = path.parent() {
                 fs::create_dir_all(parent).map_err(failed)?;
             }

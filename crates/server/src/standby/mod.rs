@@ -17,15 +17,17 @@
 //! | file | |
 //! | --- | --- |
 //! | `standby.signal` | the directory is a standby's; what is in it does not matter |
-//! | `standby.state` | every transaction of the primary below this id had ended at the last restart position |
+//! | `standby.state` | every transaction of the primary below this id had ended at the last restart position, or at the position named |
 //! | `timeline.history` | [`storage::History`] |
 //!
 //! Decision 0036 says why it is so.
 
 pub mod apply;
+mod archive;
 pub mod clone;
 pub mod conflict;
 pub mod receiver;
+pub mod rewind;
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -116,6 +118,8 @@ pub struct Standby {
     applied: AtomicU64,
     /// When the primary sent what was applied last with a commit; 0: nothing yet.
     applied_time: AtomicI64,
+    /// The primary's log went up to here when it was last heard of.
+    pub(crate) heard: AtomicU64,
     paused: AtomicBool,
     promotion: AtomicBool,
     /// The receiver has been told to end for a promotion, and has.
@@ -138,6 +142,7 @@ impl Default for Standby {
             ready: AtomicBool::new(true),
             applied: AtomicU64::new(0),
             applied_time: AtomicI64::new(0),
+            heard: AtomicU64::new(0),
             paused: AtomicBool::new(false),
             promotion: AtomicBool::new(false),
             receiver_ended: AtomicBool::new(false),
@@ -156,10 +161,16 @@ pub fn is_standby(dir: &Path) -> bool {
     dir.join(SIGNAL).exists()
 }
 
-/// The id below which everything had ended at the last restart position.
-pub fn saved_oldest(dir: &Path) -> Option<Xid> {
+/// The id below which everything has ended; `flushed`: the log that is here has been applied up to there.
+pub fn saved_oldest(dir: &Path, flushed: Lsn) -> Option<Xid> {
     let text = std::fs::read_to_string(dir.join(STATE)).ok()?;
-    text.trim().strip_prefix("oldest ")?.parse().ok().map(Xid)
+    let mut words = text.split_whitespace();
+    let mut number_after = |word: &str| -> Option<u64> {
+        words.next().filter(|found| *found == word)?;
+        words.next()?.parse().ok()
+    };
+    let oldest = number_after("oldest")?;
+    number_after("at").is_none_or(|at| at <= flushed.0).then_some(Xid(oldest))
 }
 
 /// Writes a file so that after a crash there is the old or the new one.
@@ -316,6 +327,19 @@ impl Standby {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_ended_is_known_from_its_position_on() {
+        let dir = std::env::temp_dir().join(format!("tg-standby-state-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        assert_eq!(saved_oldest(&dir, Lsn(100)), None);
+        write_file(&dir, STATE, "oldest 7\n").unwrap();
+        assert_eq!(saved_oldest(&dir, Lsn(0)), Some(Xid(7)));
+        write_file(&dir, STATE, "oldest 7 at 50\n").unwrap();
+        assert_eq!(saved_oldest(&dir, Lsn(49)), None);
+        assert_eq!(saved_oldest(&dir, Lsn(50)), Some(Xid(7)));
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
 
     #[test]
     fn a_note_comes_back_as_it_was() {

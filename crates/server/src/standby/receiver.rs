@@ -12,7 +12,7 @@ use base::{Lsn, Result, WaitEvent, err};
 use logical::conninfo::Conninfo;
 use storage::{History, LogReceiver};
 
-use super::{Arrival, Note, Receiving, said};
+use super::{Arrival, Note, Receiving, archive, said};
 use crate::log;
 use crate::server::{self, Server};
 use ext_postgres::client::Client;
@@ -44,6 +44,16 @@ pub fn work(server: &Arc<Server>) {
             if error.code() == base::sqlstate::ADMIN_SHUTDOWN && server.stopping() {
                 return;
             }
+            let archived = match archive::may_help(&error) {
+                true => archive::fetch(server),
+                false => Ok(false),
+            };
+            let error = match archived {
+                // The primary may have the rest.
+                Ok(true) => continue,
+                Ok(false) => error,
+                Err(error) => error,
+            };
             let text = said(&error);
             if text != last {
                 log::info(format_args!("the log of the primary is not received: {text}"));
@@ -63,7 +73,7 @@ pub fn work(server: &Arc<Server>) {
 }
 
 /// The numbers of an answer of IDENTIFY_SYSTEM.
-fn identify(client: &mut Client) -> Result<(u64, u32)> {
+pub(super) fn identify(client: &mut Client) -> Result<(u64, u32)> {
     let rows = client.query("IDENTIFY_SYSTEM")?;
     let cell = |at: usize| rows.first().and_then(|row| row.get(at).cloned().flatten());
     let id = cell(0).and_then(|text| text.parse().ok());
@@ -119,7 +129,7 @@ fn check(own: &History, other: &History, at: Lsn) -> Result<()> {
         "the primary's history does not contain this directory's log up to {at} on timeline {current}"
     )
     .detail(format!("The primary's history forked from timeline {current} at {fork}."))
-    .hint("What was written here after that is in no other server. Make the standby anew: threadgres serve --standby-of URL with an empty directory."))
+    .hint("What was written here after that is in no other server. To give it up: threadgres rewind -D DIR --from URL"))
 }
 
 /// A connection, from its beginning to its end.
@@ -238,6 +248,7 @@ fn take(server: &Server, receiver: &mut LogReceiver, message: (u8, Vec<u8>)) -> 
 
 fn note(server: &Server, end: Lsn, sent: i64, written: Option<Lsn>) {
     let now = server::now();
+    server.standby.heard.fetch_max(end.0, Ordering::AcqRel);
     let mut receiving = server.standby.receiving.lock();
     (receiving.end, receiving.end_time) = (end, sent);
     (receiving.sent, receiving.received) = (sent, now);

@@ -14,6 +14,16 @@ pub enum Message {
     Table(RemoteTable),
     /// A change.
     Change(RemoteChange),
+    /// A part of a transaction that is open begins; its id.
+    Part(u32),
+    /// The part ends.
+    PartEnd,
+    /// A change of such a part, and the id of its subtransaction.
+    PartChange(u32, RemoteChange),
+    /// A transaction that came in parts has committed: its id, and where its commit record ends.
+    PartsCommit(u32, u64),
+    /// A transaction that came in parts is rolled back from the first change of the second id on.
+    PartsAbort(u32, u32),
     /// Anything that says nothing about rows.
     Other,
 }
@@ -79,13 +89,34 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Reads a message.
+/// Reads a message; `within`: it is one of a part of an open transaction, where changes say whose they are.
 ///
 /// # Errors
 /// `08P01`.
-pub fn read(bytes: &[u8]) -> Result<Message> {
+pub fn read(bytes: &[u8], within: bool) -> Result<Message> {
     let mut from = Reader(bytes);
-    Ok(match from.u8()? {
+    let tag = from.u8()?;
+    if !within || !matches!(tag, b'R' | b'Y' | b'I' | b'U' | b'D' | b'T' | b'M') {
+        return message(tag, from);
+    }
+    let xid = from.u32()?;
+    Ok(match message(tag, from)? {
+        Message::Change(change) => Message::PartChange(xid, change),
+        other => other,
+    })
+}
+
+fn message(tag: u8, mut from: Reader<'_>) -> Result<Message> {
+    Ok(match tag {
+        b'S' => Message::Part(from.u32()?),
+        b'E' => Message::PartEnd,
+        b'c' => {
+            let xid = from.u32()?;
+            from.u8()?;
+            from.u64()?;
+            Message::PartsCommit(xid, from.u64()?)
+        }
+        b'A' => Message::PartsAbort(from.u32()?, from.u32()?),
         b'B' => Message::Begin,
         b'C' => {
             from.u8()?;
@@ -137,4 +168,29 @@ pub fn read(bytes: &[u8]) -> Result<Message> {
         }
         _ => Message::Other,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_of_parts_say_whose_they_are() {
+        let mut insert = vec![b'I'];
+        insert.extend(7_u32.to_be_bytes());
+        insert.extend(16384_u32.to_be_bytes());
+        insert.extend(b"N\0\x01n");
+        match read(&insert, true).unwrap() {
+            Message::PartChange(7, RemoteChange::Insert(16384, cells)) => {
+                assert_eq!(cells.len(), 1)
+            }
+            other => panic!("{other:?}"),
+        }
+        assert!(matches!(read(b"S\0\0\0\x07\x01", false).unwrap(), Message::Part(7)));
+        assert!(matches!(
+            read(b"A\0\0\0\x07\0\0\0\x08", false).unwrap(),
+            Message::PartsAbort(7, 8)
+        ));
+        assert!(read(b"c\0\0", false).is_err());
+    }
 }

@@ -88,7 +88,7 @@ impl Worker<'_> {
 
     fn work(&mut self) -> Result<()> {
         let origin = self.origin.clone();
-        let mut applied = self.session.within(None, |cx| apply::progress(&origin, cx))?;
+        let mut applied = self.session.within(None, |cx| exec::origins::progress(&origin, cx))?;
         loop {
             if !self.is_current() {
                 return Ok(());
@@ -190,14 +190,21 @@ impl Worker<'_> {
             .map(|name| format!("\"{}\"", name.replace('"', "\"\"")))
             .collect();
         let command = format!(
-            "START_REPLICATION SLOT {} LOGICAL {} (proto_version '1', publication_names {})",
+            "START_REPLICATION SLOT {} LOGICAL {} ({}, publication_names {}{})",
             quote_ident(&slot),
             shown(*applied),
-            literal(&names.join(","))
+            match self.subscription.streaming {
+                true => "proto_version '2', streaming 'on'",
+                false => "proto_version '1'",
+            },
+            literal(&names.join(",")),
+            // A PostgreSQL before 16 does not know the option.
+            if self.subscription.origin == "none" { ", origin 'none'" } else { "" }
         );
         client.start_stream(&command)?;
         let mut tables: HashMap<u32, RemoteTable> = HashMap::new();
         let mut changes: Vec<RemoteChange> = Vec::new();
+        let mut parts = Parts::default();
         let (mut inside, mut looked, mut reported) = (false, Instant::now(), Instant::now());
         // Behind everything that was applied, nothing was to be applied.
         let mut reached = *applied;
@@ -222,7 +229,7 @@ impl Worker<'_> {
                             p.received = p.received.max(end);
                             p.times = (sent, server::now());
                         });
-                        match read(&rest[24..])? {
+                        match read(&rest[24..], parts.current.is_some())? {
                             Message::Begin => {
                                 inside = true;
                                 changes.clear();
@@ -234,6 +241,21 @@ impl Worker<'_> {
                                 let ended = self.commit(&tables, &changes, end);
                                 changes.clear();
                                 if let Err(error) = ended {
+                                    self.server.subscriptions.note(self.key, |p| p.errors.0 += 1);
+                                    return Err(error);
+                                }
+                                *applied = end;
+                                reached = reached.max(end);
+                            }
+                            Message::Part(xid) => {
+                                (inside, parts.current) = (true, Some(xid));
+                            }
+                            Message::PartEnd => (inside, parts.current) = (false, None),
+                            Message::PartChange(xid, change) => parts.add(xid, change),
+                            Message::PartsAbort(top, xid) => parts.abort(top, xid),
+                            Message::PartsCommit(top, end) => {
+                                let all = parts.take(top);
+                                if let Err(error) = self.commit(&tables, &all, end) {
                                     self.server.subscriptions.note(self.key, |p| p.errors.0 += 1);
                                     return Err(error);
                                 }
@@ -311,8 +333,40 @@ impl Worker<'_> {
                 let mut applier = Applier::new(tables, &subscription, end);
                 changes.iter().try_for_each(|change| applier.apply(change, cx))?;
             }
-            apply::set_progress(&origin, end, cx)
+            exec::origins::set_progress(&origin, end, cx)
         })
+    }
+}
+
+/// Transactions that come in parts before they end: their changes, each with its subtransaction's id.
+#[derive(Default)]
+struct Parts {
+    /// The one of which a part is coming.
+    current: Option<u32>,
+    all: HashMap<u32, Vec<(u32, RemoteChange)>>,
+}
+
+impl Parts {
+    fn add(&mut self, xid: u32, change: RemoteChange) {
+        if let Some(top) = self.current {
+            self.all.entry(top).or_default().push((xid, change));
+        }
+    }
+
+    /// What follows the first change of a subtransaction is within it.
+    fn abort(&mut self, top: u32, xid: u32) {
+        if top == xid {
+            self.all.remove(&top);
+        } else if let Some(changes) = self.all.get_mut(&top)
+            && let Some(at) = changes.iter().position(|change| change.0 == xid)
+        {
+            changes.truncate(at);
+        }
+    }
+
+    fn take(&mut self, top: u32) -> Vec<RemoteChange> {
+        let changes = self.all.remove(&top).unwrap_or_default();
+        changes.into_iter().map(|(_, change)| change).collect()
     }
 }
 

@@ -140,7 +140,7 @@ session_functions! {
         PgXactCommitTimestamp "pg_xact_commit_timestamp",
         PgXactCommitTimestampOrigin "pg_xact_commit_timestamp_origin",
     }
-    /// Logical decoding and replication slots.
+    /// Logical decoding, replication slots and origins.
     Replication {
         PgCreateLogicalReplicationSlot "pg_create_logical_replication_slot",
         PgCreatePhysicalReplicationSlot "pg_create_physical_replication_slot",
@@ -150,6 +150,17 @@ session_functions! {
         PgLogicalSlotGetChanges "pg_logical_slot_get_changes",
         PgLogicalSlotPeekBinaryChanges "pg_logical_slot_peek_binary_changes",
         PgLogicalSlotPeekChanges "pg_logical_slot_peek_changes",
+        PgReplicationOriginAdvance "pg_replication_origin_advance",
+        PgReplicationOriginCreate "pg_replication_origin_create",
+        PgReplicationOriginDrop "pg_replication_origin_drop",
+        PgReplicationOriginOid "pg_replication_origin_oid",
+        PgReplicationOriginProgress "pg_replication_origin_progress",
+        PgReplicationOriginSessionIsSetup "pg_replication_origin_session_is_setup",
+        PgReplicationOriginSessionProgress "pg_replication_origin_session_progress",
+        PgReplicationOriginSessionReset "pg_replication_origin_session_reset",
+        PgReplicationOriginSessionSetup "pg_replication_origin_session_setup",
+        PgReplicationOriginXactReset "pg_replication_origin_xact_reset",
+        PgReplicationOriginXactSetup "pg_replication_origin_xact_setup",
         PgReplicationSlotAdvance "pg_replication_slot_advance",
     }
     /// Files of the server.
