@@ -6,7 +6,7 @@ DATA ?= ./data
 # Release builds are laid out by a profile that the repository keeps (docs/decisions/0010).
 RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch -Clink-arg=-Wl,-z,keep-text-section-prefix" cargo
 
-.PHONY: run test docs-test prometheus apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-parallel bench-scale bench-search bench-vectors bench-snapshot bench-oltp bench-replication standby-check bench-bulk bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm soak lab incident locks crash resize fuzz tidy docs loom shuttle
+.PHONY: run test docs-test prometheus apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-parallel bench-scale bench-search bench-vectors bench-snapshot bench-oltp bench-replication bench-bulk bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm soak lab incident locks crash resize fuzz tidy docs loom shuttle
 
 # Root must say that root is meant.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -78,8 +78,8 @@ compatibility:
 	@scripts/need build clients
 	cargo test -p threadgres --test compatibility -- --ignored --nocapture
 
-# Applications whose work is done by functions and triggers in the database (Procrastinate, Kinto, pg-boss, graphile-worker, MLflow)
-# or that migrate it (Flyway, Liquibase),
+# Applications whose work is done by functions and triggers in the database (Procrastinate, Kinto, pg-boss, graphile-worker, MLflow),
+# that migrate it (Flyway, Liquibase) follow its changes (Debezium) or read and write it in parts (Spark),
 # from their registries; what they print is compared with what they print on PostgreSQL 15. APPS: only these.
 apps:
 	@scripts/need build clients
@@ -118,11 +118,19 @@ bench-replication:
 	$(RELEASE) build --release --quiet -p threadgres
 	bench/replication/run
 
-# The checker of snapshots over a primary and a standby, with kills of the standby: make standby-check STANDBY_SECONDS=300
-standby-check:
-	@scripts/need build
-	STANDBY_SECONDS=$${STANDBY_SECONDS:-120} STANDBY_KILLS=$${STANDBY_KILLS:-20} cargo test -p threadgres --test standby \
-		snapshots_of_primary -- --nocapture
+# What `make test` does in seconds, for hours: the checker of snapshots over a primary and two standbys with kills, pauses and
+# promotions; kills under load with the clients' journal; a backup brought to many moments; a thousand sessions that ask for parallel
+# plans, stop in the middle, fail, go away. Other sizes: make soak SOAK_TRANSACTIONS=10000 SOAK_KILLS=20 SOAK_POINTS=10 SOAK_SECONDS=60
+SOAK_SECONDS ?= 600
+SOAK_TRANSACTIONS ?= 100000
+SOAK_FAULTS ?= 200
+SOAK_KILLS ?= 200
+SOAK_POINTS ?= 100
+soak:
+	@scripts/need build clients
+	REPLICAS_TRANSACTIONS=$(SOAK_TRANSACTIONS) REPLICAS_FAULTS=$(SOAK_FAULTS) REPLICAS_KILLS=$(SOAK_KILLS) ARCHIVE_POINTS=$(SOAK_POINTS) \
+		$(RELEASE) test --release --quiet -p threadgres --test replicas --test archive -- --nocapture --test-threads 1
+	SOAK_SECONDS=$(SOAK_SECONDS) cargo test -p threadgres --test parallel_soak -- --include-ignored --nocapture --test-threads 1
 
 # COPY, INSERT, CREATE INDEX, UPDATE, DELETE of many rows, in the same way: make bench-bulk ROWS=300000 ROUNDS=2
 bench-bulk:
@@ -251,12 +259,6 @@ storm:
 	@scripts/need build clients
 	STORM_CONNECTS=100000 STORM_KILLS=10000 STORM_BURST=10000 FAULTS_EACH=100 FAULTS_CRASHES=30 \
 		cargo test -p threadgres --test storm --test faults -- --nocapture --test-threads 1
-
-# A thousand sessions that ask for parallel plans, stop in the middle, fail, go away: make soak SOAK_SECONDS=600
-SOAK_SECONDS ?= 600
-soak:
-	@scripts/need build
-	SOAK_SECONDS=$(SOAK_SECONDS) cargo test -p threadgres --test parallel_soak -- --include-ignored --nocapture --test-threads 1
 
 # What strangers send, invented by the million: the decoder of messages, the first packet, SCRAM, five
 # minutes each. What a run finds worth trying stays in fuzz/work; what fails, in fuzz/artifacts.

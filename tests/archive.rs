@@ -1,4 +1,6 @@
-//! The archive of the log, and base backups brought to moments of it: random positions, a time, the earliest.
+//! The archive of the log, and base backups brought to moments of it: random positions and times, the earliest.
+//!
+//! `ARCHIVE_POINTS`: how many random moments (5 when not set; `make soak`: 100).
 
 mod support;
 
@@ -31,8 +33,16 @@ fn again(copy: &Path, to: &Path) -> PathBuf {
     to.to_owned()
 }
 
+/// A moment: what its client had been told by then.
+#[derive(Clone, Debug)]
+struct Moment {
+    position: String,
+    time: String,
+    count: u64,
+}
+
 /// Balances that always agree, and a counter that only grows.
-fn load(port: u16, number: u64, stop: &AtomicBool, seen: &Mutex<Vec<(String, u64)>>) {
+fn load(port: u16, number: u64, stop: &AtomicBool, seen: &Mutex<Vec<Moment>>) {
     let mut client = Client::connect(port).expect("it serves");
     let mut random = Random::new(number * 77 + 1);
     let mut count = 0;
@@ -49,8 +59,26 @@ fn load(port: u16, number: u64, stop: &AtomicBool, seen: &Mutex<Vec<(String, u64
         if answer.error.is_some() {
             client.query("ROLLBACK").expect("it serves");
         } else if number == 0 && count % 10 == 0 {
-            let at = client.one("SELECT pg_current_wal_insert_lsn()");
-            seen.lock().expect("nobody panics").push((at, count));
+            let both = client.one("SELECT pg_current_wal_insert_lsn() || ',' || clock_timestamp()");
+            let (position, time) = both.split_once(',').expect("both");
+            let (position, time) = (position.to_owned(), time.to_owned());
+            seen.lock().expect("nobody panics").push(Moment { position, time, count });
+        }
+    }
+}
+
+/// Tables that come and go.
+fn define(port: u16, stop: &AtomicBool) {
+    let mut client = Client::connect(port).expect("it serves");
+    while !stop.load(Ordering::Relaxed) {
+        for sql in [
+            "CREATE TABLE passing AS SELECT i, repeat('x', 500) AS s FROM generate_series(1, 200) i",
+            "CREATE INDEX ON passing (i); DELETE FROM passing WHERE i > 20",
+            "TRUNCATE kept; INSERT INTO kept SELECT i FROM generate_series(1, 30) i",
+            "DROP TABLE passing",
+        ] {
+            let answer = client.query(sql).expect("it serves");
+            assert!(answer.error.is_none(), "{sql}: {:?}", answer.error);
         }
     }
 }
@@ -67,15 +95,19 @@ fn a_backup_is_brought_to_random_positions_a_time_and_the_earliest_moment() {
     let server = Server::start(&temp.path().join("data"), &settings);
     server.query(
         "CREATE TABLE account (id int PRIMARY KEY, n int); CREATE TABLE counter (id int PRIMARY KEY, n int);
-         INSERT INTO account SELECT i, 10 FROM generate_series(0, 99) i; INSERT INTO counter VALUES (0, 0), (1, 0)",
+         INSERT INTO account SELECT i, 10 FROM generate_series(0, 99) i; INSERT INTO counter VALUES (0, 0), (1, 0);
+         CREATE TABLE kept (i int)",
     );
+    let points = std::env::var("ARCHIVE_POINTS").ok().and_then(|v| v.parse().ok()).unwrap_or(5);
     let (stop, seen) = (AtomicBool::new(false), Mutex::new(Vec::new()));
     let mut time = String::new();
+    let mut middle = 0..0;
     std::thread::scope(|scope| {
         for number in 0..2 {
             let (stop, seen, port) = (&stop, &seen, server.port);
             scope.spawn(move || load(port, number, stop, seen));
         }
+        scope.spawn(|| define(server.port, &stop));
         let mut client = Client::connect(server.port).expect("it serves");
         let backup = format!("{PG_BIN}/pg_basebackup");
         let port = server.port.to_string();
@@ -88,15 +120,18 @@ fn a_backup_is_brought_to_random_positions_a_time_and_the_earliest_moment() {
                 std::thread::yield_now();
             }
         };
+        let length = || seen.lock().expect("nobody panics").len();
         have(30);
         client.one("CREATE TABLE dropped AS SELECT 1 AS a");
-        // Marks of the time are a second apart.
+        // Marks of the time are a second apart: there is one before the middle, and one after it.
         std::thread::sleep(std::time::Duration::from_millis(2500));
+        let from = length();
+        have(from + 30 + points);
         time = client.one("SELECT clock_timestamp()");
+        middle = from..length();
         std::thread::sleep(std::time::Duration::from_millis(2500));
         client.one("DROP TABLE dropped");
-        let more = seen.lock().expect("nobody panics").len() + 30;
-        have(more);
+        have(length() + 30);
         stop.store(true, Ordering::Relaxed);
     });
     let mut client = Client::connect(server.port).expect("it serves");
@@ -113,20 +148,30 @@ fn a_backup_is_brought_to_random_positions_a_time_and_the_earliest_moment() {
     let source = ["--archive", &folder];
     let seen = seen.into_inner().expect("nobody panics");
     let mut random = Random::new(4711);
-    for _ in 0..8 {
-        let (position, count) = &seen[random.below(seen.len() as u64) as usize];
+    for point in 0..points {
+        let by_time = point % 2 == 1;
+        let moment = match by_time {
+            true => &seen[middle.start + random.index(middle.len())],
+            false => &seen[random.index(seen.len())],
+        };
+        let target = match by_time {
+            true => ["--target-time", &moment.time],
+            false => ["--target-lsn", &moment.position],
+        };
         let dir = again(&copy, &scratch);
-        let (done, said) = restore(&dir, &[&source[..], &["--target-lsn", position]].concat());
-        assert!(done, "{position}: {said}");
+        let (done, said) = restore(&dir, &[&source[..], &target].concat());
+        assert!(done, "{moment:?}: {said}");
         let server = Server::start(&dir, &["workers=2"]);
         let mut client = Client::connect(server.port).expect("it serves");
-        assert_eq!(client.one("SELECT sum(n) FROM account"), "1000", "{position}");
-        // The other client's statements may be in the log between; this one's next is not.
-        assert_eq!(
-            client.one("SELECT n FROM counter WHERE id = 0"),
-            count.to_string(),
-            "{position}"
-        );
+        assert_eq!(client.one("SELECT sum(n) FROM account"), "1000", "{moment:?}");
+        let kept = client.one("SELECT count(*) FROM kept");
+        assert!(matches!(kept.as_str(), "0" | "30"), "{moment:?}: {kept}");
+        let count: u64 =
+            client.one("SELECT n FROM counter WHERE id = 0").parse().expect("a number");
+        // The other clients' statements may be in the log between; this one's next is not. A time is that of a mark before.
+        let right =
+            if by_time { count <= moment.count && count > 0 } else { count == moment.count };
+        assert!(right, "{moment:?}: {count}");
         server.kill();
         assert_eq!(run(Command::new(BIN).args(["check", "-D"]).arg(&dir)), "no damage found\n");
     }

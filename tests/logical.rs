@@ -333,3 +333,281 @@ fn a_subscriber_that_is_killed_loses_nothing_and_doubles_nothing() {
     let sums = "select count(*), count(distinct (a, b)) from t";
     assert_eq!(subscriber.query(sums).trim(), "1001|1001");
 }
+
+/// The tags of pgoutput's messages that a slot has, in order, from its present place on; nothing is taken.
+fn tags(client: &mut Client, options: &str) -> String {
+    let sql = format!(
+        "select convert_from(string_agg(substr(data, 1, 1), ''), 'UTF8') from pg_logical_slot_peek_binary_changes('x', null, null, \
+         'publication_names', 'p', {options})"
+    );
+    client.one(&sql)
+}
+
+#[test]
+fn a_large_transaction_comes_in_parts_before_it_ends() {
+    let dir = TempDir::new("logical-parts");
+    let server =
+        Server::start(dir.path(), &["wal_level=logical", "logical_decoding_work_mem=64kB"]);
+    server.query("create table t (id int primary key, v text); create publication p for table t");
+    server.query("select pg_create_logical_replication_slot('x', 'pgoutput')");
+    let mut writer = Client::connect(server.port).unwrap();
+    let mut looker = Client::connect(server.port).unwrap();
+    let rows = "insert into t select n, repeat('x', 100) from generate_series(1, 2000) n";
+    writer.query(&format!("begin; {rows}")).unwrap();
+    let streaming = "'proto_version', '2', 'streaming', 'on'";
+    let open = tags(&mut looker, streaming);
+    let parts = open.matches('S').count();
+    assert!(parts > 2 && open.starts_with("SRI") && open.ends_with("IE"), "{open}");
+    assert_eq!(open.matches('R').count(), 1);
+    assert_eq!(tags(&mut looker, "'proto_version', '1'"), "");
+    // What may still be taken back alone waits for the end.
+    let rest = "savepoint a; insert into t select n, 'gone' from generate_series(5001, 7000) n; rollback to a;
+        insert into t values (3000, 'kept'); savepoint b; insert into t values (3001, 'kept'); commit";
+    writer.query(rest).unwrap();
+    let all = tags(&mut looker, streaming);
+    assert!(all.starts_with(&open[..open.len() - 1]) && all.ends_with("Ec"), "{all}");
+    assert_eq!(all.matches('I').count(), 2002);
+    // One that comes to nothing says so.
+    writer.query(&format!("begin; update t set v = v || 'y' where id <= 2000; rollback")).unwrap();
+    let aborted = tags(&mut looker, streaming);
+    assert!(aborted[all.len()..].starts_with('S') && aborted.ends_with("EA"), "{aborted}");
+    let code = |client: &mut Client, options: &str| {
+        let sql = format!(
+            "select count(*) from pg_logical_slot_peek_binary_changes('x', null, null, 'publication_names', 'p', {options})"
+        );
+        client.query(&sql).unwrap().error.map(|error| error.0)
+    };
+    let old = code(&mut looker, "'proto_version', '1', 'streaming', 'on'");
+    assert_eq!(old.as_deref(), Some("0A000"));
+    let old = code(&mut looker, "'proto_version', '2', 'two_phase', 'on'");
+    assert_eq!(old.as_deref(), Some("0A000"));
+}
+
+/// Large transactions, some of them with savepoints, some of them rolled back, arrive whole.
+fn parts_arrive(publisher: u16, subscriber: u16) {
+    for port in [publisher, subscriber] {
+        support::psql(port, &["-q"], "create table t (id int primary key, v text)");
+    }
+    support::psql(publisher, &["-q"], "create publication p for table t");
+    let subscribe = format!(
+        "create subscription s connection 'host=127.0.0.1 port={publisher} user=postgres dbname=postgres' publication p
+         with (streaming = on)"
+    );
+    let said = support::psql(subscriber, &["-q"], &subscribe);
+    assert!(!said.contains("ERROR"), "{said}");
+    let mut client = Client::connect(subscriber).unwrap();
+    client.await_one("select count(*) from pg_subscription_rel where srsubstate <> 'r'", "0");
+    let work = "begin; insert into t select n, repeat('a', 100) from generate_series(1, 3000) n;
+        savepoint a; insert into t select n, repeat('b', 100) from generate_series(3001, 6000) n; rollback to a;
+        insert into t select n, repeat('c', 100) from generate_series(6001, 7000) n;
+        savepoint b; update t set v = 'd' where id % 10 = 0; release b; delete from t where id % 10 = 1; commit;
+        begin; insert into t select n, repeat('e', 100) from generate_series(10001, 14000) n; rollback;
+        begin; update t set v = v || 'f'; insert into t values (0, 'last'); commit;";
+    support::psql(publisher, &["-q"], work);
+    client.await_one("select count(*) from t where id = 0", "1");
+    let sums = "select count(*), sum(id), md5(string_agg(id || v, ',' order by id)) from t";
+    assert_eq!(support::psql(subscriber, &["-At"], sums), support::psql(publisher, &["-At"], sums));
+    support::psql(subscriber, &["-q"], "drop subscription s");
+}
+
+#[test]
+fn transactions_in_parts_go_to_postgresql_and_come_from_it() {
+    let dir = TempDir::new("logical-parts-both");
+    let settings = ["wal_level=logical", "logical_decoding_work_mem=64kB"];
+    let server = Server::start(&dir.path().join("one"), &settings);
+    let oracle = Oracle::start_with("C.UTF-8", &settings);
+    parts_arrive(server.port, oracle.port);
+    let second = Server::start(&dir.path().join("two"), &settings);
+    for port in [oracle.port, server.port] {
+        support::psql(port, &["-q"], "drop table t; drop publication if exists p");
+    }
+    parts_arrive(oracle.port, second.port);
+}
+
+#[test]
+fn prepared_transactions_are_told_of_when_they_are_prepared() {
+    let dir = TempDir::new("logical-prepared");
+    let settings = ["wal_level=logical", "max_prepared_transactions=5"];
+    let server = Server::start(&dir.path().join("data"), &settings);
+    let oracle = Oracle::start_with("C.UTF-8", &settings);
+    let work = "create table t (id int primary key, v text);
+        select slot_name from pg_create_logical_replication_slot('s', 'test_decoding', false, true);
+        begin; insert into t values (1, 'one'); savepoint a; insert into t values (2, 'gone'); rollback to a; prepare transaction 'it''s';
+        insert into t values (3, 'between');";
+    let mut told = Vec::new();
+    for port in [oracle.port, server.port] {
+        support::psql(port, &["-q"], work);
+        let mut all = vec![lines(port, "")];
+        support::psql(port, &["-q"], "commit prepared 'it''s'");
+        all.push(lines(port, ""));
+        support::psql(
+            port,
+            &["-q"],
+            "begin; delete from t; prepare transaction 'b'; rollback prepared 'b'",
+        );
+        all.push(lines(port, ""));
+        told.push(all);
+    }
+    assert_eq!(told[0], told[1]);
+    assert!(told[1].iter().all(|lines| !lines.is_empty()), "{:?}", told[1]);
+
+    // PostgreSQL prepares what is prepared here.
+    support::psql(oracle.port, &["-q"], "truncate t");
+    server.query("truncate t; create publication p for table t");
+    let subscribe = format!(
+        "create subscription s connection 'host=127.0.0.1 port={} user=postgres dbname=postgres' publication p
+         with (two_phase = on, slot_name = 'two')",
+        server.port
+    );
+    let said = support::psql(oracle.port, &["-q"], &subscribe);
+    assert!(!said.contains("ERROR"), "{said}");
+    let mut client = Client::connect(oracle.port).unwrap();
+    client.await_one("select subtwophasestate from pg_subscription", "e");
+    server.query("begin; insert into t values (4, 'four'); prepare transaction 'c'");
+    client.await_one("select count(*) from pg_prepared_xacts", "1");
+    server.query("commit prepared 'c'");
+    client.await_one("select v from t where id = 4", "four");
+    client.await_one("select count(*) from pg_prepared_xacts", "0");
+    server.query("begin; insert into t values (5, 'five'); prepare transaction 'd'");
+    client.await_one("select count(*) from pg_prepared_xacts", "1");
+    server.query("rollback prepared 'd'; insert into t values (6, 'six')");
+    client.await_one("select v from t where id = 6", "six");
+    client.await_one("select count(*) from pg_prepared_xacts", "0");
+    assert_eq!(client.one("select count(*) from t where id = 5"), "0");
+    support::psql(oracle.port, &["-q"], "drop subscription s");
+}
+
+#[test]
+fn two_servers_that_follow_each_other_send_nothing_back() {
+    let dir = TempDir::new("logical-both-ways");
+    let one = Server::start(&dir.path().join("one"), &["wal_level=logical"]);
+    let two = Server::start(&dir.path().join("two"), &["wal_level=logical"]);
+    for server in [&one, &two] {
+        server
+            .query("create table t (id int primary key, v text); create publication p for table t");
+    }
+    for (here, there) in [(&one, &two), (&two, &one)] {
+        here.query(&format!(
+            "create subscription s connection 'host=127.0.0.1 port={} user=postgres dbname=postgres' publication p
+             with (origin = none, copy_data = false)",
+            there.port
+        ));
+    }
+    let mut clients: Vec<Client> =
+        [&one, &two].map(|server| Client::connect(server.port).unwrap()).into();
+    for (here, there) in [(0, 1), (1, 0)] {
+        for n in 0..50 {
+            let id = here * 1000 + n;
+            clients[here].query(&format!("insert into t values ({id}, 'from {here}')")).unwrap();
+        }
+        let last = format!("select count(*) from t where id = {}", here * 1000 + 49);
+        clients[there].await_one(&last, "1");
+    }
+    // Each has sent something after what it was sent.
+    for (here, there) in [(0, 1), (1, 0)] {
+        clients[here]
+            .query(&format!("update t set v = 'changed by {here}' where id = {}", here * 1000))
+            .unwrap();
+        clients[there].await_one(
+            &format!("select v from t where id = {}", here * 1000),
+            &format!("changed by {here}"),
+        );
+    }
+    for client in &mut clients {
+        assert_eq!(client.one("select count(*) from t"), "100");
+        assert_eq!(client.one("select apply_error_count from pg_stat_subscription_stats"), "0");
+        assert_eq!(
+            client
+                .one("select count(*) from pg_replication_origin_status where remote_lsn > '0/0'"),
+            "1"
+        );
+    }
+    // Without that a change would come back, as a row that is there already.
+    let bad = "alter subscription s set (origin = 'elsewhere')";
+    assert_eq!(clients[0].query(bad).unwrap().error.unwrap().0, "22023");
+    for server in [&one, &two] {
+        server.query("alter subscription s disable");
+    }
+    for server in [&one, &two] {
+        server.query("drop subscription s");
+        assert_eq!(server.query("select count(*) from pg_replication_origin"), "0");
+    }
+}
+
+#[test]
+fn a_new_slot_exports_the_snapshot_with_which_it_begins() {
+    use support::raw::{Raw, startup};
+    let dir = TempDir::new("logical-export");
+    let server = Server::start(dir.path(), &["wal_level=logical"]);
+    server.query("create table t (id int primary key); insert into t values (1)");
+    let mut maker = Raw::open(server.port);
+    let pairs = [("user", "postgres"), ("database", "postgres"), ("replication", "database")];
+    maker.send(&startup(0x30000, &pairs));
+    maker.until(|line| line.starts_with("Z "));
+    let made = maker.query("CREATE_REPLICATION_SLOT s LOGICAL test_decoding");
+    let row = made.iter().find_map(|line| line.strip_prefix("D ")).expect("a row");
+    let name = row.split('|').nth(2).expect("a snapshot's name").to_owned();
+    assert!(made.iter().any(|line| line == "Z I"), "{made:?}");
+    server.query("insert into t values (2)");
+    let mut reader = Client::connect(server.port).unwrap();
+    let take = format!("begin isolation level repeatable read; set transaction snapshot '{name}'");
+    assert!(reader.query(&take).unwrap().error.is_none());
+    assert_eq!(reader.one("select string_agg(id::text, ' ') from t"), "1");
+    reader.query("commit").unwrap();
+    assert_eq!(
+        lines(server.port, ""),
+        ["BEGIN", "table public.t: INSERT: id[integer]:2", "COMMIT"]
+    );
+    // It is there until the next command.
+    maker.query("IDENTIFY_SYSTEM");
+    let late = reader.query(&take).unwrap().error.expect("it has gone");
+    assert_eq!(late.0, "22023");
+    reader.query("rollback").unwrap();
+    for command in ["BEGIN", "CREATE_REPLICATION_SLOT u LOGICAL test_decoding (SNAPSHOT 'export')"]
+    {
+        let lines = maker.query(command);
+        let refused = lines.iter().any(|line| line.starts_with("E ERROR 25001"));
+        assert_eq!(refused, command != "BEGIN", "{lines:?}");
+    }
+}
+
+#[test]
+fn pg_recvlogical_writes_what_a_slot_tells_and_goes_on_where_it_was() {
+    let dir = TempDir::new("logical-recv");
+    let server = Server::start(&dir.path().join("data"), &["wal_level=logical"]);
+    server.query("create table t (id int primary key)");
+    let port = server.port.to_string();
+    let out = dir.path().join("changes");
+    let run = |args: &[&str]| {
+        let mut command = std::process::Command::new(format!("{}/pg_recvlogical", support::PG_BIN));
+        command.args([
+            "-h",
+            "127.0.0.1",
+            "-U",
+            "postgres",
+            "-p",
+            &port,
+            "-d",
+            "postgres",
+            "-S",
+            "s",
+        ]);
+        let done = command.args(args).output().expect("pg_recvlogical is installed");
+        assert!(done.status.success(), "{args:?}: {}", support::text_of(&done));
+    };
+    run(&["--create-slot", "-P", "test_decoding"]);
+    for (from, to) in [(1, 3), (4, 5)] {
+        server.query(&format!("insert into t select generate_series({from}, {to})"));
+        let end = server.query("select pg_current_wal_flush_lsn()");
+        let file = out.display().to_string();
+        run(&["--start", "-f", &file, "--endpos", &end, "-n", "-o", "include-xids=0"]);
+    }
+    let text = std::fs::read_to_string(&out).expect("it was written");
+    let rows: Vec<&str> = text
+        .lines()
+        .filter_map(|l| l.strip_prefix("table public.t: INSERT: id[integer]:"))
+        .collect();
+    assert_eq!(rows, ["1", "2", "3", "4", "5"], "{text}");
+    run(&["--drop-slot"]);
+    assert_eq!(server.query("select count(*) from pg_replication_slots"), "0");
+}

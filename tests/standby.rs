@@ -1,13 +1,9 @@
-//! Standbys: what they show, whom they cancel, what a kill of either server leaves, promotion, and a checker of snapshots
-//! over primary and standby at once.
-//!
-//! `STANDBY_SECONDS`: how long the checker runs (4 when not set); `STANDBY_KILLS`: kills of the standby meanwhile (2).
+//! Standbys: what they show, whom they cancel, what a kill of either server leaves, and promotion. The checker of snapshots over
+//! several servers is in `replicas.rs`.
 
 mod support;
 
-use std::collections::HashMap;
 use std::process::Command;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -459,167 +455,226 @@ fn kills_of_either_server_lose_nothing_that_was_acknowledged() {
     check(&primary_dir);
 }
 
-/// A snapshot of all lists, as texts; `server` for messages.
-struct Seen {
-    server: &'static str,
-    lists: Vec<Vec<u64>>,
-}
-
-const KEYS: usize = 8;
-
-fn read_lists(client: &mut Client) -> Option<Vec<Vec<u64>>> {
-    // Several statements, so that the snapshot has to hold.
-    let mut lists = Vec::with_capacity(KEYS);
-    let begun = client.query("BEGIN ISOLATION LEVEL REPEATABLE READ").ok()?;
-    if begun.error.is_some() {
-        return None;
-    }
-    for key in 0..KEYS {
-        let answer = client
-            .query(&format!("SELECT array_to_string(v, ' ') FROM l WHERE id = {key}"))
-            .ok()?;
-        if answer.error.is_some() {
-            client.query("ROLLBACK").ok()?;
-            return None;
-        }
-        let text = answer.rows.first()?.first()?.clone().unwrap_or_default();
-        lists.push(text.split_whitespace().filter_map(|n| n.parse().ok()).collect());
-    }
-    client.query("COMMIT").ok()?;
-    Some(lists)
-}
-
-/// Appends to two or three lists in one transaction until it is told to stop; what each appended.
-fn append(
-    port: u16,
-    number: u64,
-    stop: &AtomicBool,
-    next: &AtomicU64,
-    done: &Mutex<Vec<Vec<(usize, u64)>>>,
-) {
-    let mut random = Random::new(number * 131 + 7);
-    let mut client = Client::connect(port).expect("it serves");
-    while !stop.load(Ordering::Relaxed) {
-        let mut keys: Vec<usize> = (0..2 + random.index(2)).map(|_| random.index(KEYS)).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        let values: Vec<(usize, u64)> =
-            keys.iter().map(|key| (*key, next.fetch_add(1, Ordering::Relaxed))).collect();
-        let mut sql = "BEGIN;".to_owned();
-        for (key, value) in &values {
-            sql += &format!("UPDATE l SET v = v || {value} WHERE id = {key};");
-        }
-        sql += "COMMIT";
-        let answer = client.query(&sql).expect("the primary is there");
-        assert!(answer.error.is_none(), "{:?}", answer.error);
-        done.lock().expect("nobody panics").push(values);
-    }
-}
-
-/// All snapshots lie in one history: one contains the other, in every list, and has all of a transaction or nothing.
-fn judge(seen: &[Seen], last: &[Vec<u64>], done: &[Vec<(usize, u64)>]) {
-    // Lists only grow, so a snapshot has a value if its list is long enough.
-    let mut places: HashMap<u64, usize> = HashMap::new();
-    for list in last {
-        list.iter().enumerate().for_each(|(place, value)| {
-            places.insert(*value, place);
-        });
-    }
-    let mut sizes: Vec<(usize, Vec<usize>, &str)> = Vec::new();
-    for snapshot in seen {
-        for (list, all) in snapshot.lists.iter().zip(last) {
-            assert!(all.starts_with(list), "a list of the {} is no beginning", snapshot.server);
-        }
-        let lengths: Vec<usize> = snapshot.lists.iter().map(Vec::len).collect();
-        for transaction in done {
-            let has = |(key, value): &(usize, u64)| places[value] < lengths[*key];
-            let count = transaction.iter().filter(|one| has(one)).count();
-            let whole = count == 0 || count == transaction.len();
-            assert!(whole, "the {} shows half of a transaction: {transaction:?}", snapshot.server);
-        }
-        sizes.push((lengths.iter().sum(), lengths, snapshot.server));
-    }
-    sizes.sort();
-    for pair in sizes.windows(2) {
-        let in_order = pair[0].1.iter().zip(&pair[1].1).all(|(a, b)| a <= b);
-        assert!(in_order, "snapshots of {} and {} fit no order", pair[0].2, pair[1].2);
+/// An authority and a certificate of localhost that it signed.
+fn certificates(dir: &std::path::Path) {
+    std::fs::create_dir_all(dir).expect("writable");
+    std::fs::write(dir.join("names"), "subjectAltName=DNS:localhost").expect("writable");
+    let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+    let authority =
+        ["-x509", "-days", "30", "-subj", "/CN=authority", "-keyout", "ca.key", "-out", "ca.crt"];
+    let server = ["-subj", "/CN=localhost", "-keyout", "server.key", "-out", "server.csr"];
+    let sign = [
+        "-in",
+        "server.csr",
+        "-CA",
+        "ca.crt",
+        "-CAkey",
+        "ca.key",
+        "-CAcreateserial",
+        "-days",
+        "30",
+    ];
+    let signed = ["-extfile", "names", "-out", "server.crt"];
+    for args in [
+        [&["req"][..], &key, &authority].concat(),
+        [&["req"][..], &key, &server].concat(),
+        [&["x509", "-req"][..], &sign, &signed].concat(),
+    ] {
+        let out = Command::new("openssl").current_dir(dir).args(&args).output();
+        let out = out.expect("openssl is installed");
+        assert!(out.status.success(), "{args:?}: {}", text_of(&out));
     }
 }
 
 #[test]
-fn snapshots_of_primary_and_standby_fit_one_history() {
-    let temp = TempDir::new("standby-lists");
-    let primary = Server::start(&temp.path().join("primary"), &SETTINGS);
+fn the_way_to_the_primary_is_encrypted_and_both_sides_say_who_they_are() {
+    let temp = TempDir::new("standby-tls");
+    let certs = temp.path().join("certs");
+    certificates(&certs);
+    let path = |name: &str| certs.join(name).display().to_string();
+    let data = temp.path().join("primary");
+    let settings = ["workers=2", "authentication_failure_delay=1"];
+    let primary = Server::start(&data, &settings);
     let mut p = connect(&primary);
-    run(
-        &mut p,
-        "CREATE TABLE l (id int PRIMARY KEY, v int[]); INSERT INTO l SELECT i, '{}' FROM generate_series(0, 7) i",
-    );
+    run(&mut p, "CREATE ROLE follower LOGIN REPLICATION PASSWORD 'secret'; CREATE TABLE t (n int)");
+    for (file, setting) in [("server.crt", "ssl_cert_file"), ("server.key", "ssl_key_file")] {
+        run(&mut p, &format!("ALTER SYSTEM SET {setting} = '{}'", path(file)));
+    }
+    let rules = "host all postgres 127.0.0.1/32 trust\nhostssl replication follower 127.0.0.1/32 scram-sha-256\n";
+    std::fs::write(data.join("pg_hba.conf"), rules).expect("writable");
+    alter(&mut p, "ssl = on");
+    p.await_one("SHOW ssl", "on");
+
     let dir = temp.path().join("standby");
-    // Readers in the way of hot rows hold up what is applied no longer than that.
-    let settings = [SETTINGS[0], SETTINGS[1], SETTINGS[2], "max_standby_streaming_delay=1s"];
+    let port = primary.port;
+    let place =
+        format!("host=localhost hostaddr=127.0.0.1 port={port} user=follower application_name=s1");
+    let full = format!("{place} sslmode=verify-full sslrootcert={}", path("ca.crt"));
+    let refused = |place: &str, word: &str| {
+        let out = Command::new(BIN)
+            .args(["serve", "--single-process", "--allow-root", "--standby-of", place, "-D"])
+            .arg(temp.path().join("never"))
+            .output()
+            .expect("it runs");
+        let text = text_of(&out);
+        assert!(!out.status.success() && text.contains(word), "{place}: {text}");
+        let _ = std::fs::remove_dir_all(temp.path().join("never"));
+    };
+    refused(&format!("{full} password=wrong"), "password authentication failed");
+    refused(&format!("{place} sslmode=disable password=secret"), "no pg_hba.conf entry");
+    refused(&format!("{place} sslmode=verify-full password=secret"), "sslrootcert");
+    let other = full.replace("host=localhost", "host=other.example");
+    refused(&format!("{other} password=secret"), "not valid for");
+
+    let standby = Server::start_standby_of(&dir, &format!("{full} password=secret"), &settings);
+    let mut s = connect(&standby);
+    run(&mut p, "INSERT INTO t SELECT generate_series(1, 20000)");
+    catch_up(&mut p, &mut s);
+    assert_eq!(s.one("SELECT count(*) FROM t"), "20000");
+    let encrypted =
+        "SELECT ssl || ' ' || version FROM pg_stat_ssl JOIN pg_stat_replication USING (pid)";
+    assert_eq!(p.one(encrypted), "true TLSv1.3");
+    assert_eq!(s.one("SELECT conninfo LIKE '%secret%' FROM pg_stat_wal_receiver"), "f");
+    assert!(standby.stop() && primary.stop());
+}
+
+#[test]
+fn a_standby_fetches_from_the_archive_what_its_primary_has_no_more() {
+    let temp = TempDir::new("standby-archive");
+    let archive = temp.path().join("archive");
+    std::fs::create_dir(&archive).expect("writable");
+    let folder = archive.display().to_string();
+    let settings = [
+        "workers=2",
+        "max_wal_size=2MB",
+        "min_wal_size=2MB",
+        "archive_mode=on",
+        &format!("archive_command=cp %p {folder}/%f"),
+        &format!("restore_command=cp {folder}/%f %p"),
+    ];
+    let primary = Server::start(&temp.path().join("primary"), &settings);
+    let mut p = connect(&primary);
+    run(&mut p, "CREATE TABLE t (n int, pad text)");
+    let dir = temp.path().join("standby");
     let standby = Server::start_standby(&dir, primary.port, "s1", &settings);
     drop(connect(&standby));
-    let (seconds, kills) = (number("STANDBY_SECONDS", 4), number("STANDBY_KILLS", 2));
-    let stop = AtomicBool::new(false);
-    let next = AtomicU64::new(1);
-    let (done, seen) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
-    let port = primary.port;
-    let replica = AtomicU64::new(u64::from(standby.port));
-    let standby = std::thread::scope(|scope| {
-        for number in 0..3 {
-            let (stop, next, done) = (&stop, &next, &done);
-            scope.spawn(move || append(port, number, stop, next, done));
-        }
-        for number in 0..4 {
-            let (stop, seen, replica) = (&stop, &seen, &replica);
-            scope.spawn(move || {
-                let name = if number == 0 { "primary" } else { "standby" };
-                let mut client: Option<Client> = None;
-                while !stop.load(Ordering::Relaxed) {
-                    let at =
-                        if number == 0 { port } else { replica.load(Ordering::Relaxed) as u16 };
-                    let Some(open) = client.as_mut() else {
-                        client = Client::connect(at).ok();
-                        continue;
-                    };
-                    match read_lists(open) {
-                        Some(lists) => {
-                            seen.lock().expect("nobody panics").push(Seen { server: name, lists })
-                        }
-                        None => client = None,
-                    }
-                }
-            });
-        }
-        let mut standby = standby;
-        for _ in 0..=kills {
-            std::thread::sleep(Duration::from_millis(seconds * 1000 / (kills + 1)));
-            standby.kill();
-            standby = Server::start(&dir, &settings);
-            replica.store(standby.port.into(), Ordering::Relaxed);
-        }
-        drop(connect(&standby));
-        stop.store(true, Ordering::Relaxed);
-        standby
-    });
-    let last = read_lists(&mut p).expect("the primary is there");
+    assert!(standby.stop());
+    let begun = p.one("SELECT pg_walfile_name(pg_current_wal_lsn())");
+    // Until the primary has let the segment go in which the standby is.
+    let oldest = || {
+        let names = std::fs::read_dir(temp.path().join("primary/wal")).expect("the log");
+        names.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).min()
+    };
+    let first = oldest();
+    let until = Instant::now() + Duration::from_secs(60);
+    while oldest() == first {
+        assert!(Instant::now() < until, "{begun} is never let go");
+        each(
+            &mut p,
+            &[
+                "INSERT INTO t SELECT i, repeat('x', 1000) FROM generate_series(1, 3000) i",
+                "SELECT pg_switch_wal()",
+                "CHECKPOINT",
+            ],
+        );
+    }
+    let rows = p.one("SELECT count(*) FROM t");
+    let standby = Server::start(&dir, &settings);
     let mut s = connect(&standby);
+    s.await_one("SELECT count(*) FROM t", &rows);
+    let log = std::fs::read_to_string(dir.with_extension("log")).expect("it is there");
+    assert!(log.contains("restored log from the archive"), "{log}");
+    run(&mut p, "INSERT INTO t VALUES (0, '')");
     catch_up(&mut p, &mut s);
-    assert_eq!(read_lists(&mut s).expect("the standby is there"), last);
-    let (seen, done) = (seen.into_inner().expect("whole"), done.into_inner().expect("whole"));
-    let of_standby = seen.iter().filter(|seen| seen.server == "standby").count();
-    assert!(
-        of_standby > 20 && done.len() > 20,
-        "{of_standby} snapshots, {} transactions",
-        done.len()
-    );
-    judge(&seen, &last, &done);
-    println!(
-        "{} transactions, {of_standby} snapshots of the standby of {}",
-        done.len(),
-        seen.len()
-    );
+
+    // And what the archive has when the primary is away.
+    s.await_one("SELECT status FROM pg_stat_wal_receiver", "streaming");
+    assert!(standby.stop());
+    run(&mut p, "INSERT INTO t VALUES (0, 'last')");
+    let last = p.one("SELECT pg_walfile_name(pg_current_wal_lsn())");
+    each(&mut p, &["SELECT pg_switch_wal()", "INSERT INTO t VALUES (0, 'lost')"]);
+    let number = u64::from_str_radix(&last, 16).expect("a segment's number");
+    let name = format!("00000001{:08X}{:08X}", number / 256, number % 256);
+    p.await_one(&format!("SELECT last_archived_wal >= '{name}' FROM pg_stat_archiver"), "t");
+    primary.kill();
+    let standby = Server::start(&dir, &settings);
+    let mut s = connect(&standby);
+    s.await_one("SELECT count(*) FROM t WHERE pad = 'last'", "1");
+    assert_eq!(s.one("SELECT count(*) FROM t WHERE pad = 'lost'"), "0");
     assert!(standby.stop());
     check(&dir);
+}
+
+#[test]
+fn an_old_primary_is_rewound_and_follows_the_new_one() {
+    let temp = TempDir::new("standby-rewind");
+    let (old_dir, new_dir) = (temp.path().join("old"), temp.path().join("new"));
+    let old = Server::start(&old_dir, &SETTINGS);
+    let mut o = connect(&old);
+    run(
+        &mut o,
+        "CREATE TABLE t (id int PRIMARY KEY, v text); CREATE TABLE gone (i int); CREATE TABLE cut (i int);
+         INSERT INTO t SELECT i, repeat('x', 100) FROM generate_series(1, 20000) i; INSERT INTO cut SELECT generate_series(1, 5000)",
+    );
+    let new = Server::start_standby(&new_dir, old.port, "s1", &SETTINGS);
+    let mut n = connect(&new);
+    catch_up(&mut o, &mut n);
+    assert_eq!(n.one("SELECT pg_promote()"), "t");
+    // Each goes its own way: rows, definitions, files that come, go and are cut, a checkpoint behind the fork.
+    run(
+        &mut o,
+        "UPDATE t SET v = 'old' WHERE id % 1000 = 0; DROP TABLE gone; CREATE TABLE only_old AS SELECT 1 AS i",
+    );
+    each(
+        &mut o,
+        &[
+            "TRUNCATE cut",
+            "INSERT INTO t VALUES (0, 'old')",
+            "CHECKPOINT",
+            "DELETE FROM t WHERE id = 1",
+        ],
+    );
+    run(
+        &mut n,
+        "UPDATE t SET v = 'new' WHERE id % 900 = 0; CREATE TABLE only_new AS SELECT 2 AS i",
+    );
+    each(&mut n, &["INSERT INTO gone VALUES (7)", "DELETE FROM cut WHERE i > 2500"]);
+    let rewind = |from: u16| {
+        let place = format!("host=127.0.0.1 port={from} user=postgres application_name=s2");
+        Command::new(BIN)
+            .args(["rewind", "--from", &place, "-D"])
+            .arg(&old_dir)
+            .output()
+            .expect("it runs")
+    };
+    assert!(text_of(&rewind(new.port)).contains("is in use"));
+    old.kill();
+    let out = rewind(new.port);
+    let said = text_of(&out);
+    assert!(
+        out.status.success() && said.starts_with("given up: ") && !said.contains("given up: 0"),
+        "{said}"
+    );
+    let numbers: Vec<u64> = said.split(' ').filter_map(|word| word.parse().ok()).collect();
+    assert!(numbers[1] < numbers[2] / 2, "most pages are the same: {said}");
+    let old = Server::start(&old_dir, &SETTINGS);
+    let mut o = connect(&old);
+    run(&mut n, "INSERT INTO t VALUES (-1, 'later')");
+    catch_up(&mut n, &mut o);
+    for sql in [
+        "SELECT count(*) || ' ' || md5(string_agg(id || v, ',' ORDER BY id)) FROM t",
+        "SELECT count(*) FROM gone",
+        "SELECT count(*) FROM cut",
+        "SELECT i FROM only_new",
+        "SELECT count(*) FROM pg_class WHERE relname = 'only_old'",
+    ] {
+        assert_eq!(o.one(sql), n.one(sql), "{sql}");
+    }
+    // There is nothing to be done a second time, and back they go.
+    assert!(old.stop());
+    let out = rewind(new.port);
+    assert!(text_of(&out).starts_with("no rewind required"), "{}", text_of(&out));
+    assert!(new.stop());
+    check(&old_dir);
+    check(&new_dir);
 }

@@ -74,10 +74,30 @@ impl Server {
 
     /// A standby of the server on a port, which knows it by this name; the directory is made from it if need be.
     pub fn start_standby(dir: &Path, primary: u16, name: &str, settings: &[&str]) -> Server {
-        let mut command = Command::new(BIN);
+        Server::start_standby_on(dir, free_port(), primary, name, settings)
+    }
+
+    /// As [`Server::start_standby`], on this port.
+    pub fn start_standby_on(
+        dir: &Path,
+        port: u16,
+        primary: u16,
+        name: &str,
+        settings: &[&str],
+    ) -> Server {
         let url = format!("host=127.0.0.1 port={primary} user=postgres application_name={name}");
-        command.args(["serve", "--single-process", "--allow-root", "--standby-of", &url]);
-        Server::launch(command, dir, free_port(), settings)
+        Server::standby_of(dir, port, &url, settings)
+    }
+
+    /// A standby of the server at this URL.
+    pub fn start_standby_of(dir: &Path, url: &str, settings: &[&str]) -> Server {
+        Server::standby_of(dir, free_port(), url, settings)
+    }
+
+    fn standby_of(dir: &Path, port: u16, url: &str, settings: &[&str]) -> Server {
+        let mut command = Command::new(BIN);
+        command.args(["serve", "--single-process", "--allow-root", "--standby-of", url]);
+        Server::launch(command, dir, port, settings)
     }
 
     /// As [`Server::start`], with the supervisor process, whose number [`Server::pid`] then is.
@@ -143,6 +163,13 @@ impl Server {
 
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Sends a signal by its name (`STOP`, `CONT`).
+    pub fn signal(&self, name: &str) {
+        let sent =
+            Command::new("kill").args([&format!("-{name}"), &self.pid().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "SIG{name} was not sent");
     }
 
     /// `threadgres stop -m fast`; returns whether it ended well.
