@@ -192,6 +192,9 @@ pub struct SimulatedPoint {
     pub exclusive_longest_ns: Option<f64>,
     /// Cache line transfers for each operation.
     pub transfers: f64,
+    /// Part of all processors' time that they spent in the waiting loops of PostgreSQL's spin locks.
+    #[serde(default)]
+    pub spinning: f64,
     /// Seed of the run.
     pub seed: u64,
 }

@@ -32,6 +32,8 @@ struct Cpu {
     exclusive: bool,
     tally: Tally,
     exclusive_tally: Tally,
+    /// Time in the waiting loops of spin locks.
+    spinning: Time,
 }
 
 /// Operations that ended.
@@ -76,6 +78,8 @@ pub struct Outcome {
     pub exclusive: Tally,
     /// Cache line transfers and invalidations.
     pub transfers: u64,
+    /// Time of all processors in the waiting loops of spin locks, a part of all their time.
+    pub spinning: f64,
 }
 
 impl Outcome {
@@ -118,16 +122,15 @@ impl Simulation {
     /// The machine has fewer, or the simulator's sets are too small.
     pub fn new(machine: &Machine, cpus: usize, seed: u64) -> Simulation {
         assert!((1..=machine.cpus().min(CPUS_MAX)).contains(&cpus), "{cpus} processors");
-        let all_cores = machine.cpus() / machine.threads;
         let cpu = |id: usize| Cpu {
             random: Xoshiro256PlusPlus::seed_from_u64(
                 seed ^ (id as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15),
             ),
-            slowdown: if id >= all_cores || id + all_cores < cpus {
-                machine.costs.shared_core
-            } else {
-                1.0
+            slowdown: {
+                let others = machine.threads_at_work(id, cpus) - 1;
+                1.0 + (machine.costs.shared_core - 1.0) * others as f64
             },
+            spinning: 0,
             parked: None,
             token: false,
             began: 0,
@@ -250,6 +253,7 @@ impl Simulation {
         state.memory.take_transfers();
         for cpu in &mut state.cpus {
             (cpu.tally, cpu.exclusive_tally) = (Tally::default(), Tally::default());
+            cpu.spinning = 0;
         }
         state.events.now()
     }
@@ -267,7 +271,10 @@ impl Simulation {
                 exclusive.longest = exclusive.longest.max(age);
             }
         }
-        Outcome { time: now - start, all, exclusive, transfers: state.memory.take_transfers() }
+        let time = now - start;
+        let spun: Time = state.cpus.iter().map(|cpu| cpu.spinning).sum();
+        let spinning = spun as f64 / (time.max(1) as f64 * state.cpus.len() as f64);
+        Outcome { time, all, exclusive, transfers: state.memory.take_transfers(), spinning }
     }
 }
 
@@ -361,6 +368,13 @@ impl Core {
     pub async fn work_about(&self, ns: f64) {
         let part = self.random(1 << 20) as f64 / f64::from(1 << 20);
         self.work(ns * (0.5 + part)).await;
+    }
+
+    /// Says that it has been in the waiting loop of a spin lock since then.
+    pub fn spun_since(&self, began: Time) {
+        let mut state = self.state.borrow_mut();
+        let time = state.events.now() - began;
+        state.cpus[self.id].spinning += time;
     }
 
     /// Waits without using anything.

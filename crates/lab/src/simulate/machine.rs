@@ -43,7 +43,8 @@ pub struct Costs {
     pub unpark: f64,
     /// From that call's beginning until the woken thread runs.
     pub wake: f64,
-    /// Factor by which local work slows while the core's other thread works, too.
+    /// Factor by which local work slows while another thread of the core works, too; each further thread adds as much
+    /// as the second one.
     pub shared_core: f64,
 }
 
@@ -93,6 +94,12 @@ impl Machine {
         let core = cpu % (self.blades * self.sockets * self.cores);
         let socket = core / self.cores;
         (core, socket, socket / self.sockets)
+    }
+
+    /// Threads of a logical processor's core among the first `cpus`.
+    pub fn threads_at_work(&self, cpu: usize, cpus: usize) -> usize {
+        let cores = self.blades * self.sockets * self.cores;
+        (cpus + cores - 1 - cpu % cores) / cores
     }
 
     /// How far one is from the other.
@@ -224,6 +231,15 @@ mod tests {
         assert_eq!(machine.distance(0, cores - 1), Distance::Socket);
         assert_eq!(machine.distance(0, cores), Distance::Blade);
         assert_eq!(machine.distance(0, cores * sockets), Distance::Remote);
+    }
+
+    #[test]
+    fn threads_share_cores_when_all_cores_have_one() {
+        let machine = presets::named("power8").unwrap();
+        assert_eq!(machine.cpus(), 512);
+        let of = |cpu, cpus| machine.threads_at_work(cpu, cpus);
+        assert_eq!([of(0, 1), of(0, 64), of(0, 65), of(1, 65), of(64, 65)], [1, 1, 2, 1, 2]);
+        assert_eq!([of(5, 512), of(511, 512)], [8, 8]);
     }
 
     #[test]

@@ -47,7 +47,7 @@ Simulates lock algorithms on machines with many cores: cache lines, their transf
 
 Usage: threadgres lab simulate [OPTION]…
 
-  --machine LIST      of: laptop, four-socket, eight-blade, eight-socket (default: all)
+  --machine LIST      of: laptop, four-socket, eight-blade, eight-socket, power8 (default: all)
   --scenario LIST     only these scenarios; see --list
   --cores LIST        numbers of processors (default: fifteen from 1 to the machine's, at most 512)
   --seed NUMBER       another run of chance (default: 1)
@@ -158,6 +158,7 @@ pub fn point(
         exclusive_mean_ns: exclusive.map(|t| t.mean_ns()),
         exclusive_longest_ns: exclusive.map(|t| t.longest as f64 / 1e3),
         transfers: outcome.transfers as f64 / outcome.all.operations.max(1) as f64,
+        spinning: outcome.spinning,
         seed: plan.seed,
     }
 }

@@ -8,7 +8,7 @@ use super::machine::{Costs, Machine};
 
 /// All of them.
 pub fn all() -> Vec<Machine> {
-    vec![laptop(), four_socket(), eight_blade(), eight_socket()]
+    vec![laptop(), four_socket(), eight_blade(), eight_socket(), power8()]
 }
 
 /// One by its name.
@@ -111,6 +111,30 @@ fn eight_socket() -> Machine {
             remote: 200.0,
             memory: 110.0,
             pause: 40.0,
+            ..SERVER
+        },
+    }
+}
+
+/// 2 nodes of 4 POWER8 sockets, eight threads a core.
+fn power8() -> Machine {
+    Machine {
+        name: "power8".to_owned(),
+        about: "2 nodes x 4 sockets x 8 cores x 8 threads, 512 threads (POWER8, E880 class); 60 ns within a socket, \
+                140 ns within a node, 300 ns to the other; eight threads of a core do 2.3 times the work of one"
+            .to_owned(),
+        blades: 2,
+        sockets: 4,
+        cores: 8,
+        threads: 8,
+        costs: Costs {
+            smt: 8.0,
+            socket: 60.0,
+            blade: 140.0,
+            remote: 300.0,
+            memory: 95.0,
+            // Each further thread slows a core's others by so much: 8 threads / 3.5 = 2.3.
+            shared_core: 1.36,
             ..SERVER
         },
     }

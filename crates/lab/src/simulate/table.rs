@@ -7,6 +7,8 @@ use super::machine::Machine;
 use super::presets;
 use super::published::Verdict;
 use super::scenarios::SCENARIOS;
+use crate::fit::analysis::{Model, analyse};
+use crate::fit::series::{Series, Unit};
 use crate::locks::time;
 use crate::results::SimulatedPoint;
 
@@ -27,8 +29,8 @@ pub fn list() -> String {
     out
 }
 
-/// A block for each machine and scenario: throughput over processors, where it collapses,
-/// transfers and the longest operation with all processors.
+/// A block for each machine and scenario: throughput over processors, where it collapses; transfers, the longest operation
+/// and the share of time in PostgreSQL's spin loops with all processors; the serial part of the curve.
 pub fn curves(points: &[SimulatedPoint]) -> String {
     let mut out = String::new();
     let mut rest = points;
@@ -49,7 +51,11 @@ fn scenario(out: &mut String, block: &[SimulatedPoint]) {
     for point in block.iter().take_while(|p| p.variant == first.variant) {
         let _ = write!(out, "{:>9}", point.cores);
     }
-    let _ = writeln!(out, "{:>9}{:>10}{:>10}{:>12}", "peak at", "of peak", "transfers", "longest");
+    let _ = writeln!(
+        out,
+        "{:>9}{:>10}{:>10}{:>12}{:>8}{:>8}",
+        "peak at", "of peak", "transfers", "longest", "s_lock", "serial"
+    );
     for curve in variants {
         let (Some(last), Some(peak)) =
             (curve.last(), curve.iter().max_by(|a, b| a.throughput.total_cmp(&b.throughput)))
@@ -62,13 +68,28 @@ fn scenario(out: &mut String, block: &[SimulatedPoint]) {
         }
         let _ = writeln!(
             out,
-            "{:>9}{:>9.0}%{:>10.1}{:>12}",
+            "{:>9}{:>9.0}%{:>10.1}{:>12}{:>8}{:>8}",
             peak.cores,
             last.throughput / peak.throughput * 100.0,
             last.transfers,
             time(last.exclusive_longest_ns.unwrap_or(last.longest_ns)),
+            percent(last.spinning),
+            serial(curve).map_or_else(String::new, percent),
         );
     }
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.1}%", part * 100.0)
+}
+
+/// The serial part by Amdahl's law; None: too few points for a fit.
+pub fn serial(curve: &[SimulatedPoint]) -> Option<f64> {
+    let measured: Vec<(f64, f64)> =
+        curve.iter().map(|point| (f64::from(point.cores), point.throughput)).collect();
+    let analysis = analyse(Series::new(String::new(), Unit::Cores, &measured));
+    let amdahl = analysis.fits.iter().find(|fit| fit.model == Model::Amdahl)?;
+    Some(amdahl.serial.as_ref()?.estimate)
 }
 
 /// Operations a second in four characters or so.

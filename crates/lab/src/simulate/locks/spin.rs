@@ -23,10 +23,20 @@ impl PostgresSpin {
 
     /// Waits until it has it.
     pub async fn acquire(&self, core: &Core) {
+        if core.swap(self.word, 1).await == 0 {
+            return;
+        }
+        // From here on it is in `s_lock()`.
         let patience = DELAYS * core.machine(|m| m.costs.pause + m.costs.hit);
-        while core.swap(self.word, 1).await != 0 {
+        let mut since = core.now();
+        loop {
             if core.until(self.word, |v| v == 0, Some(patience)).await.is_none() {
+                core.spun_since(since);
                 core.sleep(SLEEP_NS).await;
+                since = core.now();
+            }
+            if core.swap(self.word, 1).await == 0 {
+                return core.spun_since(since);
             }
         }
     }

@@ -169,6 +169,7 @@ pub const SCENARIOS: &[Scenario] = &[
         variants: &[
             variant("9.4", |s| select::postgres(s, select::V9_4)),
             variant("9.5", |s| select::postgres(s, select::V9_5)),
+            variant("9.5-patched", |s| select::postgres(s, select::V9_5_PATCHED)),
             variant("9.6", |s| select::postgres(s, select::V9_6)),
             variant("threadgres", select::threadgres),
         ],

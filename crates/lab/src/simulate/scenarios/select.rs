@@ -7,6 +7,7 @@
 //! | --- | --- | --- | --- |
 //! | 9.4 | under a spin lock | 16 | under a spin lock |
 //! | 9.5 | atomic | 128 | under a spin lock |
+//! | 9.5 patched | atomic | 128 | compare-and-swap; an entry of the process array has a line of its own |
 //! | 9.6 | atomic | 128 | compare-and-swap |
 //!
 //! Each of them pins and latches all pages of the descent and locks relations by the fast path.
@@ -21,7 +22,7 @@ use super::btree::{Descent, Tree};
 use super::partitions::Pool;
 use super::pins::Pin;
 use super::relations::{LockPath, Relations};
-use super::snapshots::{ProcessArray, own_words};
+use super::snapshots::{ENTRIES, ProcessArray, own_words};
 
 const REST_NS: f64 = 50_000.0;
 
@@ -31,18 +32,27 @@ pub struct Release {
     kind: Kind,
     partitions: usize,
     pin: Pin,
+    /// Entries of the process array on a line.
+    on_line: usize,
 }
 
 /// PostgreSQL 9.4.
-pub const V9_4: Release = Release { kind: Kind::Mutex, partitions: 16, pin: Pin::Spin };
+pub const V9_4: Release =
+    Release { kind: Kind::Mutex, partitions: 16, pin: Pin::Spin, on_line: ENTRIES };
 /// PostgreSQL 9.5.
-pub const V9_5: Release = Release { kind: Kind::Atomic, partitions: 128, pin: Pin::Spin };
+pub const V9_5: Release =
+    Release { kind: Kind::Atomic, partitions: 128, pin: Pin::Spin, on_line: ENTRIES };
 /// PostgreSQL 9.6.
-pub const V9_6: Release = Release { kind: Kind::Atomic, partitions: 128, pin: Pin::Cas };
+pub const V9_6: Release =
+    Release { kind: Kind::Atomic, partitions: 128, pin: Pin::Cas, on_line: ENTRIES };
+/// PostgreSQL 9.5 with the patches of 2016: pins by compare-and-swap, entries of the process array aligned to lines.
+pub const V9_5_PATCHED: Release =
+    Release { kind: Kind::Atomic, partitions: 128, pin: Pin::Cas, on_line: 1 };
+
 /// A release of PostgreSQL.
 pub fn postgres(simulation: &mut Simulation, release: Release) {
-    let Release { kind, partitions, pin } = release;
-    let array = Rc::new(ProcessArray::new(simulation, kind));
+    let Release { kind, partitions, pin, on_line } = release;
+    let array = Rc::new(ProcessArray::new(simulation, kind, on_line));
     let relations = Rc::new(Relations::new(simulation, LockPath::FastPath, kind));
     let pool = Rc::new(Pool::new(simulation, kind, partitions, pin, true));
     // The root's and the inner pages' content locks are the ones that are shared widely.

@@ -12,7 +12,7 @@ use super::super::engine::{Core, Simulation};
 use super::super::locks::{Kind, Lock};
 
 /// Entries of the process array on one line.
-const ENTRIES: usize = 5;
+pub const ENTRIES: usize = 5;
 const REST_NS: f64 = 5000.0;
 /// One of so many transactions has something to commit.
 const COMMITS: u64 = 10;
@@ -26,18 +26,18 @@ pub struct ProcessArray {
 }
 
 impl ProcessArray {
-    /// An entry for each processor.
-    pub fn new(simulation: &mut Simulation, kind: Kind) -> ProcessArray {
+    /// An entry for each processor, so many on a line.
+    pub fn new(simulation: &mut Simulation, kind: Kind, on_line: usize) -> ProcessArray {
         let lock = Lock::new(simulation, kind);
         let (mut entries, mut lines) = (Vec::new(), Vec::new());
         let mut line = simulation.line();
         for i in 0..simulation.cpus() {
-            if i > 0 && i % ENTRIES == 0 {
+            if i > 0 && i % on_line == 0 {
                 line = simulation.line();
             }
             let word = simulation.word_on(line);
             entries.push(word);
-            if i % ENTRIES == 0 {
+            if i % on_line == 0 {
                 lines.push(word);
             }
         }
@@ -66,7 +66,7 @@ impl ProcessArray {
 
 /// Snapshots by the process array.
 pub fn process_array(simulation: &mut Simulation) {
-    let array = Rc::new(ProcessArray::new(simulation, Kind::Atomic));
+    let array = Rc::new(ProcessArray::new(simulation, Kind::Atomic, ENTRIES));
     simulation.each_core(|_| {
         let array = Rc::clone(&array);
         async move |core: &Core| {
