@@ -2,9 +2,9 @@
 //! switched on and off in turn, twenty times a second; five pairs of such runs take turns in what they begin
 //! with, and what counts is the median of the pairs' ratios.
 //!
-//! On means: waits are timed and recorded, statements are counted, and somebody reads the views once
-//! a second. (Counting latch acquisitions and noting a latch's holder can't be switched off, so they
-//! are on both sides.)
+//! On means: waits are timed and recorded, statements are counted and their plans noted, and somebody reads the views
+//! and asks `pg_why()` once a second. (Counting latch acquisitions, noting a latch's holder and keeping the history
+//! can't be switched off, so they are on both sides; what the history's thread uses is said beside.)
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
@@ -28,7 +28,7 @@ const WARM_UP: u32 = 2;
 const TURNS_IN_A_SECOND: u32 = 20;
 const TURN: Duration = Duration::from_millis(1000 / TURNS_IN_A_SECOND as u64);
 /// What a monitor asks once in a second of being watched.
-const MONITOR: &str = "SELECT count(*) FROM pg_stat_activity; SELECT count(*) FROM pg_stat_wait_current; SELECT sum(count) FROM pg_stat_wait_profile; SELECT sum(acquisitions) FROM pg_stat_lwlock";
+const MONITOR: &str = "SELECT count(*) FROM pg_stat_activity; SELECT count(*) FROM pg_stat_wait_current; SELECT sum(count) FROM pg_stat_wait_profile; SELECT sum(acquisitions) FROM pg_stat_lwlock; SELECT count(*) FROM pg_why()";
 
 /// Settings that watch: name, off, on.
 const SWITCHES: [(&str, &str, &str); 4] = [
@@ -41,7 +41,7 @@ const SWITCHES: [(&str, &str, &str); 4] = [
 /// Runs the comparison.
 pub fn run(args: &[String]) -> Result<(), String> {
     let seconds = match args {
-        [] => 10,
+        [] => 8,
         [quick] if quick == "--quick" => 3,
         [name, value] if name == "--seconds" => {
             value.parse().map_err(|_| "--seconds takes a number")?
@@ -85,12 +85,41 @@ fn measure(dir: &Path, seconds: u32) -> Result<String, String> {
     let mut out = format!(
         "# What watching costs\n\n{cores} cores, client and server on one machine; pgbench, prepared, {CLIENTS} clients, scale {SCALE}, five pairs of {seconds} seconds each way, which alternate {TURNS_IN_A_SECOND} times a second, fsync on. Cost: the pairs' 1 - on/off, and the median.\n\n| | off, tps | on, tps | cost of each pair | median |\n| --- | --- | --- | --- | --- |\n"
     );
+    let pid = server.child.as_ref().map_or(0, Child::id);
+    let mut recorder = Vec::new();
     for script in ["select-only", "tpcb-like"] {
+        let (began, before) = (Instant::now(), recorder_time(pid));
         let line = compare(&server, Path::new(&data), script, seconds)?;
+        let used = recorder_time(pid).saturating_sub(before).as_secs_f64();
+        let share = used / began.elapsed().as_secs_f64() / cores.max(1) as f64 * 100.0;
+        recorder.push(format!("{share:.2} % during {script}"));
         eprintln!("{line}");
         let _ = writeln!(out, "{line}");
     }
+    let _ = write!(
+        out,
+        "\nThe thread that writes the history and looks for findings, which is on on both sides, used of all processors' time: {}.\n",
+        recorder.join(", ")
+    );
     Ok(out)
+}
+
+/// Processor time so far of the server's thread that keeps the history.
+fn recorder_time(pid: u32) -> Duration {
+    /// A tick of the system's counts.
+    const TICK: Duration = Duration::from_millis(10);
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let ticks = |task: fs::DirEntry| {
+        let read = |name: &str| fs::read_to_string(task.path().join(name)).unwrap_or_default();
+        if read("comm").trim() != "wait sampler" {
+            return 0;
+        }
+        // Behind the name in brackets: user and system time are the 12th and 13th word.
+        let stat = read("stat");
+        let words = stat.rsplit_once(") ").map_or("", |(_, words)| words).split_whitespace();
+        words.skip(11).take(2).filter_map(|word| word.parse::<u32>().ok()).sum::<u32>()
+    };
+    TICK * tasks.map(ticks).sum::<u32>()
 }
 
 /// A line of the table.
