@@ -488,6 +488,9 @@ fn the_page_is_for_those_who_may_watch() {
     let paths = [
         "/",
         "/page.js",
+        "/past.js",
+        "/api/history.json",
+        "/api/history.csv",
         "/metrics",
         "/api/now.json",
         "/api/figures.json",

@@ -6,6 +6,7 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use support::browser::Browser;
 use support::client::Client;
 use support::http::{get, token};
 use support::{Server, TempDir, free_port, pgbench_command};
@@ -132,5 +133,94 @@ fn the_page_shows_what_happens() {
     waiters.into_iter().for_each(|w| w.join().unwrap());
     let _ = load.kill();
     let _ = load.wait();
+    assert!(server.stop());
+}
+
+/// Ranges, filters, markers and exports, by clicks.
+#[test]
+fn the_past_is_looked_at_by_clicks() {
+    let dir = TempDir::new("page-past");
+    let port = free_port();
+    let server = Server::start(&dir.path().join("data"), &[&format!("http_port={port}")]);
+    server.query("CREATE ROLE clerk LOGIN");
+    server.query("CREATE TABLE till (id int PRIMARY KEY, n int)");
+    server.query("GRANT ALL ON till TO clerk");
+    let mut clerk = Client::connect_to(server.port, "clerk", "postgres").unwrap();
+    clerk.one("SET application_name = 'till'");
+    clerk.one("INSERT INTO till SELECT g, 0 FROM generate_series(1, 2000) g");
+    clerk.one("SELECT pg_sleep(0.5)");
+    server.query("ALTER SYSTEM SET work_mem = '5MB'");
+    server.query("SELECT pg_reload_conf()");
+    server.query("CHECKPOINT");
+    let mut client = Client::connect(server.port).unwrap();
+    let written = "FROM pg_top_clients(now() - interval '5 min', clock_timestamp()) WHERE application_name = 'till'";
+    client.await_one(&format!("SELECT count(*) {written} AND waited_ms > 400"), "1");
+    client.await_one("SELECT count(*) > 0 FROM pg_events WHERE kind = 'checkpoint'", "t");
+
+    let url = format!("http://owner:{}@127.0.0.1:{port}/", token(port));
+    let mut page = Browser::open(dir.path(), &url, (1280, 1700));
+    page.await_true("document.body.dataset.drawn >= 2");
+    // Events are marked on the live chart already.
+    page.await_true("document.querySelector('#chart .mark[data-kind=setting]')");
+    assert_eq!(page.eval("getComputedStyle(document.querySelector('.of-past')).display"), "none");
+    page.eval("document.querySelector('[data-last=\"900\"]').click()");
+    page.await_true("document.body.dataset.past >= 1 && past");
+    assert_eq!(page.eval("location.hash"), "#last=900");
+    for kind in ["setting", "checkpoint", "definition"] {
+        page.await_true(&format!("document.querySelector('#chart .mark[data-kind={kind}]')"));
+    }
+    page.await_true("$('past-statements').innerText.includes('INSERT INTO till')");
+    page.await_true("$('past-clients').innerText.includes('clerk')");
+    page.await_true("$('past-relations').innerText.includes('till_pkey on till')");
+    // A filter by user leaves his alone.
+    page.eval("$('user').value = 'clerk'; $('user').dispatchEvent(new Event('change'))");
+    page.await_true("past && !$('past-statements').innerText.includes('ALTER SYSTEM')");
+    page.await_true("[...$('past-clients').querySelectorAll('tbody tr')].every((tr) => tr.innerText.includes('clerk'))");
+    page.await_true("past.series.some((s) => s.event === 'PgSleep')");
+    // The processors' time is split by statement.
+    page.await_true("past.cpu_by.some((s) => s.query.startsWith('INSERT INTO till')) && $('legend').innerText.includes('INSERT INTO till')");
+    page.eval(
+        "$('application').value = 'till'; $('application').dispatchEvent(new Event('change'))",
+    );
+    page.await_true("location.hash.includes('application=till') && past");
+    // A click on a statement leaves only that one; a second one takes it back.
+    page.eval("[...document.querySelectorAll('#past-statements tr[data-query]')].find((tr) => tr.innerText.includes('pg_sleep')).click()");
+    page.await_true("$('past-statements').querySelectorAll('tr[data-query]').length === 1");
+    page.await_true("!$('only').hidden");
+    page.eval("$('only').click()");
+    page.await_true("$('past-statements').querySelectorAll('tr[data-query]').length > 1");
+    // The same view by its address, the export, and the same time before.
+    let csv = page.eval("fetch($('export-csv').href).then((a) => a.text())");
+    let csv = csv.as_str().expect("a text");
+    assert!(csv.starts_with("at,seconds,event_type,event,queryid,"), "{csv}");
+    assert!(csv.contains(",Timeout,PgSleep,") && csv.contains(",clerk,postgres,till,"), "{csv}");
+    page.eval("$('back').value = '86400'; $('back').dispatchEvent(new Event('change'))");
+    page.await_true("$('past-statements').innerText.includes('each before')");
+    let hash = page.eval("location.hash");
+    page.eval("$('ranges').querySelector('[data-last=\"0\"]').click()");
+    page.await_true("location.hash === '' && !past");
+    page.eval(&format!("location.hash = {hash}"));
+    page.await_true("past && $('user').value === 'clerk' && $('back').value === '86400'");
+    // A part of the chart by dragging over it.
+    page.eval("$('ranges').querySelector('[data-last=\"0\"]').click()");
+    page.await_true("!past");
+    page.drag("#chart", 0.4, 0.9);
+    page.await_true("past && location.hash.includes('from=') && $('from').value");
+    let inside = "past.to - past.from";
+    assert!(page.eval(inside).as_f64().expect("a number") < 300_000.0);
+    assert_eq!(page.eval("document.body.dataset.error || ''"), "");
+    assert_eq!(page.eval("document.documentElement.scrollWidth <= innerWidth"), true);
+    drop(page);
+    // A phone.
+    let mut phone =
+        Browser::open(&dir.path().join("phone"), &format!("{url}#last=900&user=clerk"), (500, 900));
+    phone.await_true("past && $('past-statements').innerText.includes('INSERT INTO till')");
+    phone.await_true("document.body.dataset.fits === 'true'");
+    assert_eq!(phone.eval("document.body.dataset.error || ''"), "");
+    drop(phone);
+    let all: usize =
+        ["/", "/page.css", "/page.js", "/past.js"].iter().map(|p| get(port, p).body.len()).sum();
+    assert!(all < 200_000, "{all} bytes");
+    assert_eq!(get(port, "/api/history.json?from=x").status, 400);
     assert!(server.stop());
 }

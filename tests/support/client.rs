@@ -23,6 +23,8 @@ pub struct Answer {
     pub copied: Option<(Vec<u8>, bool)>,
     /// SQLSTATE and message of the error, if there was one.
     pub error: Option<(String, String)>,
+    /// What was notified meanwhile: the payloads.
+    pub notifications: Vec<String>,
 }
 
 impl Client {
@@ -137,6 +139,12 @@ impl Client {
                     }
                 }
                 b'C' => answer.tags.push(text(&body)),
+                b'A' => {
+                    // The sender's number, the channel, the payload.
+                    let mut texts = body[4..].split(|b| *b == 0).skip(1);
+                    let payload = texts.next().unwrap_or_default();
+                    answer.notifications.push(String::from_utf8_lossy(payload).into_owned());
+                }
                 b'E' => {
                     let error = error(&body);
                     let fatal = body.split(|b| *b == 0).any(|f| f == b"VFATAL");

@@ -3,6 +3,7 @@
 //! was acknowledged.
 #![allow(dead_code)]
 
+pub mod browser;
 pub mod client;
 pub mod footprint;
 pub mod http;

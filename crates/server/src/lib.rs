@@ -17,10 +17,11 @@
 //!   directory from outside, [`run`] is the life of the process, [`supervisor`] that of the small
 //!   one above it, which starts it again after a crash.
 //! * [`wait_sampler`] wakes up once a second; [`history`] keeps what has passed, [`why`] says in words where time
-//!   was lost, [`profiler`] has the timeline, who blocked whom, and stacks.
+//!   was lost, [`alerts`] says so to others, [`telemetry`] posts metrics and spans, [`profiler`] has the timeline, who blocked whom, and stacks.
 // The profiler alone has reasons, and says them.
 #![deny(unsafe_code)]
 
+pub mod alerts;
 pub mod archived;
 pub mod archiver;
 pub mod autovacuum;
@@ -56,6 +57,7 @@ pub mod standby;
 pub mod statements;
 pub mod subscription;
 pub mod supervisor;
+pub mod telemetry;
 pub mod user_types;
 pub mod views;
 pub mod wait_sampler;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use base::usage::Usage;
 use sched::{Interrupt, SpinLock, TaskRef, Workers};
 
 use sql::passwords::without_passwords;
@@ -104,7 +105,33 @@ pub struct Activity {
     pub state_change: i64,
     /// The user's oid.
     pub user_oid: u32,
+    /// Time of its statements that are over, microseconds.
+    pub active_us: u64,
 }
+
+/// Everything that a session has done so far.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// Its task, which no other session ever has.
+    pub task: u64,
+    /// Its number.
+    pub pid: i32,
+    /// The user's oid.
+    pub user: u32,
+    /// The database's.
+    pub database: u32,
+    /// `application_name`.
+    pub application: String,
+    /// Time of its statements, microseconds.
+    pub active_us: u64,
+    /// Transactions begun.
+    pub transactions: u64,
+    /// The resources that its statements used.
+    pub used: Usage,
+}
+
+/// Readings of sessions that have ended that are kept until somebody takes them.
+const DEPARTED_MAX: usize = 10_000;
 
 /// Length of a long secret.
 const LONG_SECRET_BYTES: usize = 32;
@@ -151,6 +178,7 @@ impl Entry {
             query_start: 0,
             state_change: now,
             user_oid: 0,
+            active_us: 0,
         };
         Entry {
             pid: task.pid(),
@@ -239,6 +267,9 @@ impl Entry {
         let mut activity = self.activity.lock();
         let waited = std::mem::replace(&mut activity.state, SessionActivity::Active)
             != SessionActivity::Active;
+        if !waited {
+            activity.active_us += (now - activity.query_start).max(0) as u64;
+        }
         activity.query_start = now;
         if waited {
             activity.state_change = now;
@@ -259,6 +290,9 @@ impl Entry {
     pub fn end_statement(&self, state: SessionActivity, now: i64) {
         self.task.set_statement(0);
         let mut activity = self.activity.lock();
+        if activity.state == SessionActivity::Active {
+            activity.active_us += (now - activity.query_start).max(0) as u64;
+        }
         (activity.state, activity.state_change) = (state, now);
     }
 
@@ -283,6 +317,28 @@ impl Entry {
         (self.transactions.load(Ordering::Relaxed), runs)
     }
 
+    /// Its work until now, the statement under way included; None: it has not said who it is.
+    pub fn reading(&self, now: i64) -> Option<Reading> {
+        let activity = self.activity.lock();
+        if activity.user_oid == 0 || activity.state == SessionActivity::Starting {
+            return None;
+        }
+        let under_way = match activity.state {
+            SessionActivity::Active => (now - activity.query_start).max(0) as u64,
+            _ => 0,
+        };
+        Some(Reading {
+            task: self.task.id(),
+            pid: self.pid,
+            user: activity.user_oid,
+            database: activity.database.1,
+            application: activity.application.clone(),
+            active_us: activity.active_us + under_way,
+            transactions: self.transactions.load(Ordering::Relaxed),
+            used: self.task.usage(),
+        })
+    }
+
     /// Changes what others see.
     pub fn update(&self, change: impl FnOnce(&mut Activity)) {
         change(&mut self.activity.lock());
@@ -298,6 +354,8 @@ pub struct Registry {
     count: AtomicUsize,
     /// All connections, those that have not said who they are included.
     connections: AtomicUsize,
+    /// The last readings of sessions that have ended.
+    departed: SpinLock<Vec<Reading>>,
 }
 
 impl Default for Registry {
@@ -307,6 +365,7 @@ impl Default for Registry {
             background: SpinLock::new(Vec::new()),
             count: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
+            departed: SpinLock::new(Vec::new()),
         }
     }
 }
@@ -375,7 +434,23 @@ impl Registry {
             if entry.counted.swap(false, Ordering::AcqRel) {
                 self.count.fetch_sub(1, Ordering::AcqRel);
             }
+            if let Some(reading) = entry.reading(0) {
+                let mut departed = self.departed.lock();
+                if departed.len() < DEPARTED_MAX {
+                    departed.push(reading);
+                }
+            }
         }
+    }
+
+    /// Takes the last readings of sessions that have ended since this was last asked.
+    pub fn departed(&self) -> Vec<Reading> {
+        std::mem::take(&mut *self.departed.lock())
+    }
+
+    /// Readings of all sessions.
+    pub fn readings(&self, now: i64) -> Vec<Reading> {
+        self.all().iter().filter_map(|entry| entry.reading(now)).collect()
     }
 
     /// The session with this number.

@@ -139,6 +139,8 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
         primary::start(&server);
     }
     wait_sampler::start(&server);
+    server.alerter.start(&server, crate::alerts::work);
+    server.exporter.start(&server, crate::telemetry::work);
     Ok((server, sockets))
 }
 
@@ -235,6 +237,8 @@ fn until_stopped(server: &Arc<Server>) -> Result<()> {
     server.archiver.stop();
     server.resizer.stop();
     server.statistics.stop();
+    server.alerter.stop();
+    server.exporter.stop();
     server.profiler.thread.stop();
     server.http.stop();
     server.workers.shutdown();

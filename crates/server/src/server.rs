@@ -109,6 +109,14 @@ pub struct Server {
     pub history: History,
     /// The profile of where the time goes.
     pub profiler: Profiler,
+    /// Conditions that last.
+    pub alerts: crate::alerts::board::Alerts,
+    /// Looks at rules, and tells others of alerts.
+    pub alerter: Background,
+    /// Spans that wait to be sent.
+    pub spans: crate::telemetry::spans::Spans,
+    /// Posts metrics and spans.
+    pub exporter: Background,
     /// The status page.
     pub http: Endpoint,
     /// When the server started.
@@ -182,6 +190,10 @@ impl Server {
             subscriptions: crate::subscription::registry::Workers::default(),
             history: History::default(),
             profiler: Profiler::default(),
+            alerts: Default::default(),
+            alerter: Background::new("alerts"),
+            spans: Default::default(),
+            exporter: Background::new("telemetry exporter"),
             http: Endpoint::default(),
             started: now(),
             failures: Failures::default(),
@@ -240,6 +252,8 @@ impl Server {
         self.generation.fetch_add(1, Ordering::AcqRel);
         self.history.note("setting", 0, "the settings' files were read again");
         self.resizer.wake();
+        self.alerter.wake();
+        self.exporter.wake();
         Ok(())
     }
 

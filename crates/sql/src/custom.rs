@@ -80,8 +80,8 @@ fn compare(generic: &Prepared, custom: &Prepared, values: &[Datum]) -> bool {
     alike
 }
 
-/// Equal for plans that do the same.
-fn shape(prepared: &Prepared) -> u64 {
+/// Equal for plans that do the same: nodes, tables, indexes, not costs or constants.
+pub fn shape(prepared: &Prepared) -> u64 {
     let mut hash = DefaultHasher::new();
     if let Statement::Query(plan) = &prepared.statement {
         add_plan(plan, &mut hash);

@@ -1,7 +1,7 @@
 //! The trials of a generic plan beside custom ones ([`crate::custom`]).
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// Custom plans like the generic one that prove it.
 const PROOF: u32 = 5;
@@ -19,9 +19,17 @@ pub struct Trials {
     values: AtomicU64,
     /// Whether another plan may be worth its planning.
     dear: OnceLock<bool>,
+    /// Whether it has run.
+    ran: AtomicBool,
 }
 
 impl Trials {
+    /// Whether the plan has never been asked this: true once, or a few times where sessions ask at once.
+    #[inline]
+    pub fn is_first_run(&self) -> bool {
+        !self.ran.load(Ordering::Relaxed) && !self.ran.swap(true, Ordering::Relaxed)
+    }
+
     /// Whether another plan may be worth its planning, as it was found when first asked.
     pub(crate) fn is_dear(&self, find: impl FnOnce() -> bool) -> bool {
         *self.dear.get_or_init(find)

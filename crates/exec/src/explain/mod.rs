@@ -94,6 +94,14 @@ pub(crate) fn of_run(
     }
 }
 
+/// A statement's plan as EXPLAIN shows it, a line for each; none for what has no plan.
+pub fn plan_text(prepared: &Prepared, format: &types::FormatContext) -> String {
+    let Some((plan, prepared)) = inner(prepared) else { return String::new() };
+    let tree = node::Describe::new(prepared, None, format).root(plan);
+    let options = ExplainOptions { costs: true, ..ExplainOptions::default() };
+    print::lines(&tree, &options, false).join("\n")
+}
+
 /// The plan inside a statement.
 fn inner(prepared: &Prepared) -> Option<(&Plan, &Prepared)> {
     match &prepared.statement {

@@ -14,9 +14,12 @@ use base::WaitEvent;
 use base::usage::{USES, Usage};
 use base::waits::WAITS;
 
+use super::clients::{Client, ClientSum};
+use super::plans::{PLAN_BYTES_MAX, PlanNote};
+use super::relations::RelationSum;
 use super::slice::{Block, COUNTS, Event, SessionNote, Slice, StatementSum, TableNote, WaitSum};
 
-/// Longest text that is kept, bytes.
+/// Longest text that is kept, bytes; a plan's may be longer.
 const TEXT_MAX: usize = 600;
 /// Texts of a file; then it gives numbers anew, so that neither side holds more.
 const TEXTS_MAX: usize = 1 << 20;
@@ -25,8 +28,8 @@ const TEXTS_MAX: usize = 1 << 20;
 #[derive(Default)]
 pub struct Encoder {
     texts: HashMap<Arc<str>, u64>,
-    /// Texts that the next record brings.
-    fresh: Vec<Arc<str>>,
+    /// Texts that the next record brings, with their greatest lengths.
+    fresh: Vec<(Arc<str>, usize)>,
     body: Vec<u8>,
 }
 
@@ -60,6 +63,10 @@ impl Encoder {
     }
 
     fn text(&mut self, text: &Arc<str>) {
+        self.text_of(text, TEXT_MAX);
+    }
+
+    fn text_of(&mut self, text: &Arc<str>, most: usize) {
         if text.is_empty() {
             return self.number(0);
         }
@@ -68,7 +75,7 @@ impl Encoder {
             None => {
                 let number = self.texts.len() as u64 + 1;
                 self.texts.insert(text.clone(), number);
-                self.fresh.push(text.clone());
+                self.fresh.push((text.clone(), most));
                 number
             }
         };
@@ -118,7 +125,53 @@ impl Encoder {
             self.text(&event.kind);
             self.text(&event.text);
         }
+        self.shares(slice);
         self.record()
+    }
+
+    /// The parts that earlier versions did not have.
+    fn shares(&mut self, slice: &Slice) {
+        self.number(slice.clients.len() as u64);
+        for sum in &slice.clients {
+            self.client(&sum.client);
+            let ClientSum { sessions, began, transactions, active_ns, waited_ns, .. } = *sum;
+            self.numbers([sessions, began, transactions, active_ns, waited_ns]);
+            self.usage(&sum.used);
+        }
+        self.number(slice.relations.len() as u64);
+        for relation in &slice.relations {
+            self.numbers([relation.database.into(), relation.oid.into()]);
+            self.text(&relation.name);
+            self.text(&relation.table);
+            let counts = relation.clone().counts().map(|count| *count);
+            self.numbers(counts);
+        }
+        self.number(slice.plans.len() as u64);
+        for plan in &slice.plans {
+            self.signed(plan.at);
+            self.numbers([plan.database.into(), plan.statement]);
+            self.text(&plan.query);
+            self.text_of(&plan.plan, PLAN_BYTES_MAX);
+            self.text_of(&plan.before, PLAN_BYTES_MAX);
+        }
+        // Of the waits above, in their order.
+        self.number(slice.waits.len() as u64);
+        slice.waits.iter().for_each(|wait| self.client(&wait.client));
+    }
+
+    fn client(&mut self, client: &Client) {
+        self.numbers([client.user.into(), client.database.into()]);
+        self.text(&client.application);
+    }
+
+    /// The amounts that are not 0.
+    fn usage(&mut self, used: &Usage) {
+        let used = used.0;
+        self.number(used.iter().filter(|n| **n > 0).count() as u64);
+        for (what, amount) in used.iter().enumerate().filter(|(_, n)| **n > 0) {
+            self.number(what as u64);
+            self.number(*amount);
+        }
     }
 
     fn statement(&mut self, statement: &StatementSum) {
@@ -126,12 +179,7 @@ impl Encoder {
         let StatementSum { id, user, database, calls, ns, waited_ns, caused_ns, rows, .. } =
             *statement;
         self.numbers([id, user.into(), database.into(), calls, ns, waited_ns, caused_ns, rows]);
-        let used = statement.used.0;
-        self.number(used.iter().filter(|n| **n > 0).count() as u64);
-        for (what, amount) in used.iter().enumerate().filter(|(_, n)| **n > 0) {
-            self.number(what as u64);
-            self.number(*amount);
-        }
+        self.usage(&statement.used);
     }
 
     fn block(&mut self, block: &Block) {
@@ -152,8 +200,8 @@ impl Encoder {
         let body = std::mem::take(&mut self.body);
         let fresh = std::mem::take(&mut self.fresh);
         self.number(fresh.len() as u64);
-        for text in fresh {
-            let text = &text[..text.floor_char_boundary(TEXT_MAX)];
+        for (text, most) in fresh {
+            let text = &text[..text.floor_char_boundary(most)];
             self.number(text.len() as u64);
             self.body.extend_from_slice(text.as_bytes());
         }
@@ -227,6 +275,16 @@ impl<'a> Rest<'a> {
     }
 }
 
+fn usage(rest: &mut Rest<'_>) -> Option<Usage> {
+    let mut used = Usage([0; USES]);
+    for [what, amount] in rest.list(Rest::numbers)? {
+        if let Some(mine) = used.0.get_mut(what as usize) {
+            *mine = amount;
+        }
+    }
+    Some(used)
+}
+
 impl Default for Decoder {
     fn default() -> Decoder {
         let event = |w: &base::waits::WaitInfo| (format!("{}:{}", w.kind, w.name).into(), w.event);
@@ -259,7 +317,8 @@ impl Decoder {
         slice.waits = rest.list(|rest| {
             let (event, object) = (self.event(rest)?, self.text(rest)?);
             let [statement, count, ns, longest_ns] = rest.numbers()?;
-            Some(WaitSum { event, statement, object, count, ns, longest_ns })
+            let client = Client::default();
+            Some(WaitSum { event, statement, object, count, ns, longest_ns, client })
         })?;
         slice.statements = rest.list(|rest| self.statement(rest))?;
         slice.blocks = rest.list(|rest| self.block(rest))?;
@@ -282,18 +341,49 @@ impl Decoder {
             let (at, pid) = (rest.signed()?, rest.signed()? as i32);
             Some(Event { at, kind: self.text(rest)?, pid, text: self.text(rest)? })
         })?;
+        // An earlier version's record ends here.
+        if !rest.0.is_empty() {
+            self.shares(&mut rest, &mut slice)?;
+        }
         Some(slice)
+    }
+
+    fn shares(&self, rest: &mut Rest<'_>, slice: &mut Slice) -> Option<()> {
+        slice.clients = rest.list(|rest| {
+            let client = self.client(rest)?;
+            let [sessions, began, transactions, active_ns, waited_ns] = rest.numbers()?;
+            let used = usage(rest)?;
+            Some(ClientSum { client, sessions, began, transactions, active_ns, waited_ns, used })
+        })?;
+        slice.relations = rest.list(|rest| {
+            let [database, oid] = rest.numbers()?;
+            let mut sum = RelationSum::new(database as u32, oid as u32);
+            (sum.name, sum.table) = (self.text(rest)?, self.text(rest)?);
+            let counts = rest.numbers::<10>()?;
+            sum.counts().into_iter().zip(counts).for_each(|(mine, its)| *mine = its);
+            Some(sum)
+        })?;
+        slice.plans = rest.list(|rest| {
+            let at = rest.signed()?;
+            let [database, statement] = rest.numbers()?;
+            let (query, plan) = (self.text(rest)?, self.text(rest)?);
+            let before = self.text(rest)?;
+            Some(PlanNote { at, database: database as u32, statement, query, plan, before })
+        })?;
+        let clients = rest.list(|rest| self.client(rest))?;
+        slice.waits.iter_mut().zip(clients).for_each(|(wait, client)| wait.client = client);
+        Some(())
+    }
+
+    fn client(&self, rest: &mut Rest<'_>) -> Option<Client> {
+        let [user, database] = rest.numbers()?;
+        Some(Client { user: user as u32, database: database as u32, application: self.text(rest)? })
     }
 
     fn statement(&self, rest: &mut Rest<'_>) -> Option<StatementSum> {
         let text = self.text(rest)?;
         let [id, user, database, calls, ns, waited_ns, caused_ns, rows] = rest.numbers()?;
-        let mut used = Usage([0; USES]);
-        for [what, amount] in rest.list(Rest::numbers)? {
-            if let Some(mine) = used.0.get_mut(what as usize) {
-                *mine = amount;
-            }
-        }
+        let used = usage(rest)?;
         let (user, database) = (user as u32, database as u32);
         Some(StatementSum { id, user, database, text, calls, ns, waited_ns, caused_ns, rows, used })
     }
@@ -364,10 +454,15 @@ mod tests {
 
     #[test]
     fn what_is_no_record_is_refused() {
-        let record = Encoder::default().encode(&second(20_000_000, 3));
+        let whole = second(20_000_000, 3);
+        let record = Encoder::default().encode(&whole);
+        let mut earlier = Vec::new();
         for len in 0..record.len() {
-            assert_eq!(Decoder::default().decode(&record[..len]), None, "{len}");
+            earlier.extend(Decoder::default().decode(&record[..len]).map(|slice| (len, slice)));
         }
+        // Only one without what later versions have added is one.
+        assert_eq!(earlier.len(), 1, "{earlier:?}");
+        assert_eq!((&earlier[0].1.events, earlier[0].1.clients.len()), (&whole.events, 0));
         // A list longer than any record, an unending number.
         assert_eq!(Decoder::default().decode(&[0xff, 0xff, 0xff, 0xff, 0x7f]), None);
         assert_eq!(Decoder::default().decode(&[0x80; 20]), None);

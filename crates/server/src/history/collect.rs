@@ -18,8 +18,12 @@ use rustc_hash::FxHashMap;
 use sched::observe::{ProfileKey, WaitRecord, is_idle, profile};
 use sched::{TaskRef, WaitObject};
 
+use super::clients::Client;
+use super::disk::Disk;
 use super::running::Running;
+use super::sessions::Clients;
 use super::slice::{Block, Count, Event, SessionNote, Slice, StatementSum, TableNote, WaitSum};
+use super::tables::Relations;
 use crate::counters::Relid;
 use crate::profiler::blocking::Edge;
 use crate::registry::{Entry, SessionActivity};
@@ -39,6 +43,9 @@ const OLD_TRANSACTION_US: i64 = 5_000_000;
 /// And when it holds so much memory, or a quarter of the limit.
 const LARGE_BYTES: i64 = 64 << 20;
 
+/// Longest text of an event that is made here.
+const EVENT_BYTES_MAX: usize = 500;
+
 /// Calls, milliseconds, nanoseconds waited, rows, and what was used.
 type Reading = (u64, f64, u64, u64, Usage);
 
@@ -55,6 +62,9 @@ pub struct Collector {
     tables: HashMap<Relid, crate::counters::RelationStats>,
     names: HashMap<WaitObject, Arc<str>>,
     running: Running,
+    clients: Clients,
+    relations: Relations,
+    disk: Disk,
     tick: u64,
 }
 
@@ -92,11 +102,15 @@ impl Collector {
             tables: server.counters.relations(),
             names: HashMap::new(),
             running: Running::default(),
+            clients: Clients::default(),
+            relations: Relations::default(),
+            disk: Disk::of(server.engine.storage.dir()),
             tick: 0,
         };
         let mut first = Slice::new(0, 1);
         new.statements(server, &mut first);
-        new.waits(server, &mut first);
+        new.clients.look(server, &mut first);
+        new.waits(server, &HashMap::new(), &mut first);
         new
     }
 
@@ -111,14 +125,22 @@ impl Collector {
         }
         let mut slice = Slice::new(crate::server::now(), passed.as_micros() as u64);
         self.totals(server, &mut slice);
+        self.disk.look(&mut slice);
         self.statements(server, &mut slice);
-        self.waits(server, &mut slice);
+        let clients = self.clients.look(server, &mut slice);
+        self.waits(server, &clients, &mut slice);
         self.blocks(server, edges, finished, passed, &mut slice);
         sessions(server, &mut slice);
         if self.tick.is_multiple_of(TABLES_EVERY) {
             self.tables(server, &mut slice);
         }
         slice.events.extend(server.history.take_events());
+        slice.plans = server.history.plans.take();
+        for plan in slice.plans.iter().filter(|plan| !plan.before.is_empty()) {
+            let text = format!("another plan of {}", plan.query);
+            let text = text[..text.floor_char_boundary(EVENT_BYTES_MAX)].into();
+            slice.events.push(Event { at: plan.at, kind: "plan".into(), pid: 0, text });
+        }
         slice.events.sort_by_key(|event| event.at);
         slice.trim();
         slice
@@ -200,8 +222,11 @@ impl Collector {
         slice.set(Count::ActiveUs, active);
     }
 
-    fn waits(&mut self, server: &Server, slice: &mut Slice) {
-        let mut sums: FxHashMap<(WaitEvent, u64, WaitObject), WaitSum> = FxHashMap::default();
+    /// `clients`: the places of sessions' clients, by the session's number.
+    fn waits(&mut self, server: &Server, clients: &HashMap<i32, usize>, slice: &mut Slice) {
+        let mut sums: FxHashMap<(WaitEvent, u64, WaitObject, usize), WaitSum> =
+            FxHashMap::default();
+        let mut waited_ns = vec![0u64; slice.clients.len()];
         let rows = profile();
         let known = rows.len();
         let mut seen = HashSet::with_capacity(if self.waits.len() > known { known } else { 0 });
@@ -223,13 +248,22 @@ impl Collector {
             if ns == 0 {
                 continue;
             }
-            let sum = sums.entry((key.event, key.statement, key.object)).or_insert(WaitSum {
+            let at = clients.get(&key.pid).copied();
+            if key.statement != 0 {
+                self.relations.wait(key.object, ns);
+                if let Some(at) = at {
+                    waited_ns[at] += ns;
+                }
+            }
+            let of = (key.event, key.statement, key.object, at.unwrap_or(usize::MAX));
+            let sum = sums.entry(of).or_insert_with(|| WaitSum {
                 event: key.event,
                 statement: key.statement,
                 object: Arc::default(),
                 count: 0,
                 ns: 0,
                 longest_ns: 0,
+                client: at.map_or_else(Client::default, |at| slice.clients[at].client.clone()),
             });
             sum.count += reading.0.saturating_sub(then.0);
             sum.ns += ns;
@@ -242,8 +276,11 @@ impl Collector {
         let mut sums: Vec<_> = sums.into_iter().collect();
         sums.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.ns));
         sums.truncate(200);
+        for (sum, waited_ns) in slice.clients.iter_mut().zip(waited_ns) {
+            sum.waited_ns = waited_ns.min(sum.active_ns);
+        }
         let mut names = None;
-        for ((.., object), mut sum) in sums {
+        for ((.., object, _), mut sum) in sums {
             sum.object = self.name(server, object, &mut names);
             slice.waits.push(sum);
         }
@@ -306,6 +343,7 @@ impl Collector {
 
     fn tables(&mut self, server: &Server, slice: &mut Slice) {
         let now = server.counters.relations();
+        self.relations.look(server, &self.tables, &now, slice);
         let catalogs: HashMap<u32, Arc<catalog::Snapshot>> =
             server.engine.catalog.databases().iter().map(|d| (d.oid(), d.current())).collect();
         for (id, stats) in &now {

@@ -4,24 +4,30 @@
 //!   counters, waits, tasks ──collect.rs──► a slice a second ─► the last minutes in memory
 //!          (read once a second)             (slice.rs)        └► history/ (file.rs): survives crashes, rolled up
 //!                                                                  │
-//!   pg_why, pg_wait_history, pg_top_statements, pg_events ◄── History::between
+//!   pg_why, pg_wait_history, pg_top_*, pg_events, pg_plans ◄── History::between
 //! ```
 //! * The wait sampler's thread writes a slice to the directory's `history/` every second; whoever asks for a range that
 //!   memory does not hold reads the files. A server that starts reads nothing.
 //! * Nothing is counted for it on the way of a statement. Events come from where they happen ([`History::note`]).
 
+pub mod clients;
 mod codec;
 mod collect;
+mod disk;
 mod file;
+pub mod plans;
+pub mod relations;
 mod running;
+mod sessions;
 pub mod slice;
 mod store;
+mod tables;
 
 use base::settings::{live_int, setting};
 use base::{Error, Result, WaitEvent};
 
 pub use collect::Collector;
-use file::{Limits, Writer};
+pub use file::{Limits, Writer};
 use slice::Slice;
 pub use store::History;
 
@@ -29,7 +35,7 @@ use crate::log;
 use crate::server::Server;
 
 /// The folder in the data directory.
-const FOLDER: &str = "history";
+pub const FOLDER: &str = "history";
 
 /// The slices of a range (microseconds since 2000), oldest first, handed to `each` one by one: a range may be
 /// days long.

@@ -14,8 +14,12 @@ use std::sync::Arc;
 use base::WaitEvent;
 use base::usage::{Usage, Use};
 
+use super::clients::{CLIENTS_MAX, Client, ClientSum};
+use super::plans::{PLANS_MAX, PlanNote};
+use super::relations::{RELATIONS_MAX, RelationSum};
+
 /// Waits that a slice keeps at most.
-const WAITS_MAX: usize = 96;
+const WAITS_MAX: usize = 128;
 /// Statements.
 const STATEMENTS_MAX: usize = 64;
 /// Blockers.
@@ -108,16 +112,22 @@ counts! {
     MemoryLimit,
     /// A level: processors of the machine.
     Processors,
+    /// Bytes that all processes read from and wrote to the disk of the data directory.
+    DiskBytes,
+    /// Of these: this process, as far as the system has passed it on.
+    DiskBytesOwn,
+    /// Time in which that disk was at work, microseconds.
+    DiskBusyUs,
 }
 
 impl Count {
     /// Whether it is a level, of which a slice keeps the highest.
     pub fn is_level(self) -> bool {
-        self as usize >= Count::Sessions as usize
+        (Count::Sessions as usize..=Count::Processors as usize).contains(&(self as usize))
     }
 }
 
-/// Waits for one event, by statement and object.
+/// Waits for one event, by statement, object and client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WaitSum {
     /// The event.
@@ -132,6 +142,8 @@ pub struct WaitSum {
     pub ns: u64,
     /// The longest, nanoseconds.
     pub longest_ns: u64,
+    /// For whom the session works.
+    pub client: Client,
 }
 
 /// The executions of a statement, the running ones included.
@@ -186,7 +198,8 @@ impl StatementSum {
         self.used.get(what)
     }
 
-    fn add(&mut self, other: &StatementSum) {
+    /// Adds another time, or another role's.
+    pub(crate) fn add(&mut self, other: &StatementSum) {
         self.calls += other.calls;
         self.ns += other.ns;
         self.waited_ns += other.waited_ns;
@@ -306,7 +319,7 @@ pub struct Event {
     /// When, in microseconds since 2000.
     pub at: i64,
     /// Its kind: `start`, `stop`, `crash`, `checkpoint`, `definition`, `setting`, `vacuum`, `analyze`, `deadlock`,
-    /// `error`, `finding`.
+    /// `error`, `finding`, `plan`, `alert`.
     pub kind: Arc<str>,
     /// The session; 0: the server.
     pub pid: i32,
@@ -335,6 +348,12 @@ pub struct Slice {
     pub tables: Vec<TableNote>,
     /// Events, oldest first.
     pub events: Vec<Event>,
+    /// Clients.
+    pub clients: Vec<ClientSum>,
+    /// Tables and indexes.
+    pub relations: Vec<RelationSum>,
+    /// Plans that were made, oldest first.
+    pub plans: Vec<PlanNote>,
 }
 
 impl Slice {
@@ -350,6 +369,9 @@ impl Slice {
             sessions: Vec::new(),
             tables: Vec::new(),
             events: Vec::new(),
+            clients: Vec::new(),
+            relations: Vec::new(),
+            plans: Vec::new(),
         }
     }
 
@@ -375,6 +397,11 @@ impl Slice {
         keep(&mut self.blocks, BLOCKS_MAX, |block| block.ns);
         keep(&mut self.sessions, SESSIONS_MAX, |session| session.state_us);
         keep(&mut self.tables, TABLES_MAX, |table| table.scanned + table.dead + table.modified);
+        keep(&mut self.clients, CLIENTS_MAX, ClientSum::weight);
+        keep(&mut self.relations, RELATIONS_MAX, RelationSum::weight);
+        // Of plans those that took another's place.
+        keep(&mut self.plans, PLANS_MAX, |plan| u64::from(!plan.before.is_empty()));
+        self.plans.sort_by_key(|plan| plan.at);
         if self.events.len() > EVENTS_MAX {
             let surplus = self.events.len() - EVENTS_MAX;
             self.events.drain(..surplus);
@@ -402,11 +429,13 @@ fn keep<T>(all: &mut Vec<T>, most: usize, weight: impl Fn(&T) -> u64) {
 pub struct Sum {
     /// The sum so far.
     slice: Slice,
-    waits: HashMap<(WaitEvent, u64, Arc<str>), usize>,
+    waits: HashMap<(WaitEvent, u64, Arc<str>, Client), usize>,
     statements: HashMap<(u64, u32, u32), usize>,
     blocks: HashMap<(i32, u64), usize>,
     sessions: HashMap<(i32, Arc<str>, i64), usize>,
     tables: HashMap<(u32, u32), usize>,
+    clients: HashMap<Client, usize>,
+    relations: HashMap<(u32, u32), usize>,
 }
 
 /// The place of a key in a list, at which `new` puts an item if there is none.
@@ -435,6 +464,8 @@ impl Default for Sum {
             blocks: HashMap::new(),
             sessions: HashMap::new(),
             tables: HashMap::new(),
+            clients: HashMap::new(),
+            relations: HashMap::new(),
         }
     }
 }
@@ -450,7 +481,7 @@ impl Sum {
             *mine = if count.is_level() { its.max(*mine) } else { *mine + its };
         }
         for wait in &other.waits {
-            let key = (wait.event, wait.statement, wait.object.clone());
+            let key = (wait.event, wait.statement, wait.object.clone(), wait.client.clone());
             let (at, known) = place(&mut self.waits, &mut sum.waits, key, || wait.clone());
             if known {
                 let mine = &mut sum.waits[at];
@@ -476,7 +507,28 @@ impl Sum {
                 add_table(&mut self.slice.tables[at], table);
             }
         }
+        self.add_shares(other);
         self.slice.events.extend(other.events.iter().cloned());
+        self.slice.plans.extend(other.plans.iter().cloned());
+    }
+
+    fn add_shares(&mut self, other: &Slice) {
+        let sum = &mut self.slice;
+        for client in &other.clients {
+            let key = client.client.clone();
+            let (at, known) = place(&mut self.clients, &mut sum.clients, key, || client.clone());
+            if known {
+                sum.clients[at].add(client);
+            }
+        }
+        for relation in &other.relations {
+            let key = (relation.database, relation.oid);
+            let (at, known) =
+                place(&mut self.relations, &mut sum.relations, key, || relation.clone());
+            if known {
+                sum.relations[at].add(relation);
+            }
+        }
     }
 
     fn add_sessions(&mut self, other: &Slice) {
@@ -558,6 +610,7 @@ pub(crate) mod tests {
         let mut slice = Slice::new(at, 1_000_000);
         slice.set(Count::Commits, 3);
         slice.set(Count::Sessions, pid as u64);
+        let client = Client { user: 10, database: 5, application: "shop".into() };
         slice.waits.push(WaitSum {
             event: WaitEvent::IOWALSync,
             statement: 7,
@@ -565,6 +618,7 @@ pub(crate) mod tests {
             count: 2,
             ns: 500,
             longest_ns: 300,
+            client: client.clone(),
         });
         let mut statement = StatementSum::new(7, 10, 5, "select 1".into());
         (statement.calls, statement.ns, statement.waited_ns, statement.rows) = (3, 900, 500, 1);
@@ -611,6 +665,21 @@ pub(crate) mod tests {
             analyzes: 0,
         });
         slice.events.push(Event { at, kind: "start".into(), pid: 0, text: "x".into() });
+        slice.clients.push(ClientSum { sessions: 2, active_ns: 30, ..ClientSum::new(client) });
+        slice.relations.push(RelationSum {
+            name: "t_a".into(),
+            table: "t".into(),
+            scans: 4,
+            ..RelationSum::new(5, 8)
+        });
+        slice.plans.push(PlanNote {
+            at,
+            database: 5,
+            statement: 7,
+            query: "select 1".into(),
+            plan: "Seq Scan on t".into(),
+            before: Arc::default(),
+        });
         slice
     }
 
@@ -631,7 +700,9 @@ pub(crate) mod tests {
             (both.tables[0].scanned, both.tables[0].live, both.tables[0].dead),
             (200, 10, 3)
         );
-        assert_eq!(both.events.len(), 2);
+        assert_eq!((both.events.len(), both.plans.len()), (2, 2));
+        assert_eq!((both.clients[0].sessions, both.clients[0].active_ns), (2, 60));
+        assert_eq!((both.relations.len(), both.relations[0].scans), (1, 8));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use base::Error;
 use sched::SpinLock;
 
+use super::plans::Plans;
 use super::slice::{Event, Slice};
 
 /// Seconds that are kept in memory.
@@ -19,6 +20,8 @@ const ERRORS_MAX: usize = 10;
 pub struct History {
     recent: SpinLock<VecDeque<Arc<Slice>>>,
     events: SpinLock<Vec<Event>>,
+    /// The plans of statements.
+    pub plans: Plans,
 }
 
 impl History {

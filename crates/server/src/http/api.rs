@@ -34,6 +34,7 @@ pub fn now(server: &Server) -> Value {
         "sessions": { "all": all, "states": counts, "rows": sessions },
         "waits": waits_since_start(),
         "why": findings(server),
+        "events": events(server),
         "blocking": view::rows(server, "pg_stat_blocking"),
         "blocking_history": blocking_history(server),
         "latches": latches(server),
@@ -59,6 +60,7 @@ pub fn figures(server: &Server) -> Value {
     let mut figures = now(server);
     if let Some(all) = figures.as_object_mut() {
         all.remove("why");
+        all.remove("events");
         all.remove("blocking");
         all.remove("blocking_history");
         if let Some(sessions) = all.get_mut("sessions").and_then(Value::as_object_mut) {
@@ -72,14 +74,23 @@ pub fn figures(server: &Server) -> Value {
 fn findings(server: &Server) -> Vec<Value> {
     // A history that can't be read has none.
     let Ok((facts, found)) = why::lately(server) else { return Vec::new() };
-    let one = |finding: &why::Finding| {
-        json!({
-            "finding": finding.kind, "seconds_lost": finding.lost_ns as f64 / 1e9,
-            "share": finding.share(&facts), "sentence": finding.sentence, "advice": finding.advice,
-            "evidence": finding.evidence, "pid": finding.pid,
-        })
-    };
-    found.iter().map(one).collect()
+    found.iter().map(|found| finding(found, &facts)).collect()
+}
+
+/// A finding as the page shows it.
+pub(super) fn finding(finding: &why::Finding, facts: &why::facts::Facts) -> Value {
+    json!({
+        "finding": finding.kind, "seconds_lost": finding.lost_ns as f64 / 1e9,
+        "share": finding.share(facts), "sentence": finding.sentence, "advice": finding.advice,
+        "evidence": finding.evidence, "pid": finding.pid,
+    })
+}
+
+/// The events of the chart's minutes.
+fn events(server: &Server) -> Vec<Value> {
+    let now = crate::server::now();
+    let (recent, _) = server.history.recent(now - timeline::KEPT as i64 * 1_000_000, now);
+    recent.iter().flat_map(|slice| &slice.events).map(super::past::event).collect()
 }
 
 fn count_states(sessions: &[Object]) -> Object {
@@ -165,7 +176,7 @@ pub fn waits(server: &Server) -> Value {
     json!({ "times": times, "cpu": cpu, "series": series, "kept": timeline::KEPT })
 }
 
-fn round(value: f32) -> f64 {
+pub(super) fn round(value: f32) -> f64 {
     (f64::from(value) * 1000.0).round() / 1000.0
 }
 

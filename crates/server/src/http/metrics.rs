@@ -63,6 +63,8 @@ fn about(page: &mut Page, server: &Server) {
     page.sample("build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
     let started = view::time_ms(server.started) / 1000.0;
     page.single("start_time_seconds", "gauge", "When the server started (Unix time).", started);
+    let hold = server.alerts.all().iter().filter(|alert| alert.until == 0).count();
+    page.single("alerts_active", "gauge", "Alerts that hold now, as in pg_alerts.", hold);
     let (hits, misses) = server.engine.plans.counts();
     page.single("plan_cache_hits_total", "counter", "Plans found in the plan cache.", hits);
     page.single("plan_cache_misses_total", "counter", "Plans that had to be made.", misses);

@@ -26,11 +26,14 @@ mod api;
 mod client;
 pub mod endpoint;
 pub mod login;
-mod metrics;
+pub(crate) mod metrics;
+mod past;
 mod request;
 mod response;
 mod routes;
 mod view;
+
+pub(crate) use view::time_ms;
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;

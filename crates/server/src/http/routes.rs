@@ -14,7 +14,7 @@ use super::client::{Answer, Pending};
 use super::login::{Admission, Guard};
 use super::request::Request;
 use super::response::Response;
-use super::{api, metrics};
+use super::{api, metrics, past};
 use crate::log;
 use crate::profiler::profile;
 use crate::server::Server;
@@ -108,7 +108,26 @@ pub fn answer(
             Err(error) => Answer::Now(Response::fail(400, error.message())),
         };
     }
+    if let "/api/history.json" | "/api/history.csv" = request.path {
+        return match past::Wanted::of(request) {
+            Ok(wanted) => history_job(server, wanted, request.path.ends_with(".csv"), jobs),
+            Err(error) => Answer::Now(Response::fail(400, error.message())),
+        };
+    }
     Answer::Now(guarded(|| page(server, request)))
+}
+
+/// Reads the history on a thread of its own: a range may be weeks long.
+fn history_job(server: &Arc<Server>, wanted: past::Wanted, csv: bool, jobs: &Jobs<'_>) -> Answer {
+    let server = server.clone();
+    jobs.run(move || {
+        let answer = match csv {
+            true => past::csv(&server, &wanted)
+                .map(|text| Response::ok("text/csv; charset=utf-8", text)),
+            false => past::json(&server, &wanted).map(|value| Response::json(&value)),
+        };
+        answer.unwrap_or_else(|error| Response::fail(503, error.message()))
+    })
 }
 
 /// Takes a profile on a thread of its own.
@@ -137,6 +156,7 @@ fn page(server: &Server, request: &Request<'_>) -> Response {
         "/" => Response::ok(HTML, include_str!("page/index.html")),
         "/page.css" => Response::ok("text/css; charset=utf-8", include_str!("page/page.css")),
         "/page.js" => Response::ok("text/javascript; charset=utf-8", include_str!("page/page.js")),
+        "/past.js" => Response::ok("text/javascript; charset=utf-8", include_str!("page/past.js")),
         "/metrics" => Response::ok(metrics::MEDIA_TYPE, metrics::text(server)),
         "/api/now.json" => Response::json(&api::now(server)),
         "/api/figures.json" => Response::json(&api::figures(server)),

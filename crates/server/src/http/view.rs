@@ -15,6 +15,11 @@ pub fn time_ms(micros: i64) -> f64 {
     micros as f64 / 1000.0 + EPOCH_MS
 }
 
+/// Such a time in microseconds since 2000.
+pub fn micros(ms: f64) -> i64 {
+    ((ms - EPOCH_MS) * 1000.0) as i64
+}
+
 /// A view's rows, each an object by column name; None: there is no such view. Those about one database
 /// are about `postgres`.
 pub fn rows(server: &Server, name: &str) -> Option<Vec<Map<String, Value>>> {

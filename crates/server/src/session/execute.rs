@@ -423,7 +423,28 @@ impl SessionState {
             self.account.mark_waits(task);
             let sample = Sample { first, ns: (ended - began) as i64, rows, waited_ns };
             self.account.count_statement(counters, task, key, sample, text);
+            if prepared.trials.is_first_run() {
+                self.note_plan(prepared);
+            }
+            if self.server.spans.are_wanted() {
+                let began = crate::server::now() - (sample.ns / 1000).max(0);
+                let text = Some((prepared.tag, text));
+                self.trace(began, text, (rows, waited_ns / 1000), None);
+            }
         }
+    }
+
+    /// Notes the plan by which a statement has run, for those who ask how it was before.
+    #[cold]
+    #[inline(never)]
+    fn note_plan(&self, prepared: &Prepared) {
+        let Statement::Query(_) = &prepared.statement else { return };
+        let of = (self.database.1, prepared.identity.id);
+        let shape = sql::custom::shape(prepared);
+        let plans = &self.server.history.plans;
+        plans.note(of, &prepared.identity.text, shape, crate::server::now(), || {
+            exec::explain::plan_text(prepared, &self.settings.format)
+        });
     }
 
     /// Notes the effects of a statement that the counters must know beyond what the executor counts.

@@ -843,7 +843,7 @@ impl ServerInfo for Info<'_> {
                 self.hide(view, role, &mut rows);
                 rows
             }
-            "pg_events" => {
+            "pg_events" | "pg_plans" | "pg_plan_changes" | "pg_alerts" | "pg_alert_rules" => {
                 let catalog = self.server.engine.catalog.shared().current();
                 let rights = Rights { catalog: &catalog, database: self.database };
                 match rights.has_rights_of(role, ids::READ_ALL_STATS) {

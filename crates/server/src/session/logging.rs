@@ -1,6 +1,7 @@
 //! Statements in the server's log: `log_statement` before they run, `log_min_duration_statement`
 //! after.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use base::settings::{live_int, setting};
@@ -12,6 +13,7 @@ use types::{Datum, io};
 use super::SessionState;
 use super::settings::LogStatement;
 use crate::log;
+use crate::telemetry::spans::{Context, Span};
 
 /// The least setting of `log_statement` that logs the statement.
 pub(super) fn class(prepared: &Prepared) -> LogStatement {
@@ -67,6 +69,43 @@ impl SessionState {
             false => format!("duration: {ms:.3} ms  {how}: {}", without_passwords(text)),
         };
         log::session(self.entry.pid, &line, None);
+    }
+
+    /// Keeps a span of a statement that is over, if it was sent from a place in a trace. `statement`: its command and its
+    /// text without constants, where they are known; `counts`: rows, and microseconds that it waited.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn trace(
+        &self,
+        began: i64,
+        statement: Option<(&'static str, &Arc<str>)>,
+        counts: (u64, u64),
+        error: Option<&base::Error>,
+    ) {
+        let context = match self.settings.get().str(setting::TRACEPARENT) {
+            "" => Context::of_comment(&self.entry.activity().query.text()),
+            place => Context::parse(place),
+        };
+        let Some(context) = context else { return };
+        let (name, text) = match statement {
+            Some((tag, text)) => (tag, text.clone()),
+            None => ("", self.entry.activity().query.text().into()),
+        };
+        let error = error.map(|e| (e.code().as_str().to_owned(), e.message().to_owned()));
+        self.server.spans.add(Span {
+            context,
+            name: if name.is_empty() { "statement" } else { name },
+            began,
+            ended: crate::server::now(),
+            text,
+            statement: self.entry.query_id(),
+            database: self.database.0.clone(),
+            user: self.settings.identity.current.1.clone(),
+            pid: self.entry.pid,
+            rows: counts.0,
+            waited_us: counts.1,
+            error,
+        });
     }
 
     /// Logs a query string that held its worker for long, if that is wanted.

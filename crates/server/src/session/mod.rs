@@ -598,6 +598,10 @@ impl SessionState {
         if error.severity() != Severity::Error {
             return Err(error);
         }
+        if self.server.spans.are_wanted() {
+            let began = self.entry.look(|activity| activity.query_start).0;
+            self.trace(began, None, (0, 0), Some(&error));
+        }
         let (history, pid) = (&self.server.history, self.entry.pid);
         if error.code() == base::sqlstate::T_R_DEADLOCK_DETECTED {
             let error = self.with_statements(&error);

@@ -15,6 +15,7 @@ mod progress;
 mod replication;
 pub mod rows;
 mod session;
+pub(crate) mod shares;
 mod snapshots;
 mod statements;
 mod storage;
@@ -52,7 +53,7 @@ fn catalog_of(server: &Server, database: u32) -> Arc<Snapshot> {
 }
 
 /// The database and the oid of the table, index or sequence that each file belongs to.
-fn owners_of_files(server: &Server) -> HashMap<u32, (u32, u32)> {
+pub(crate) fn owners_of_files(server: &Server) -> HashMap<u32, (u32, u32)> {
     let mut owners = HashMap::new();
     for database in server.engine.catalog.databases() {
         let (oid, catalog) = (database.oid(), database.current());

@@ -6,6 +6,7 @@ use types::Datum;
 use types::func::SessionFunction as F;
 
 use super::waits::ms;
+use super::{shares, time};
 use crate::history;
 use crate::history::slice::{Slice, StatementSum, Sum};
 use crate::log;
@@ -21,6 +22,11 @@ pub fn history(server: &Server, function: F, args: &[Datum]) -> Result<Vec<Vec<D
     match function {
         F::PgWaitHistory => waits(server, range(args)?),
         F::PgTopStatements => statements(server, range(args)?),
+        F::PgTopClients => shares::clients(server, range(args)?),
+        F::PgTopRelations => shares::relations(server, range(args)?),
+        F::PgCompareStatements => {
+            shares::compare(server, range(args)?, args.get(2).unwrap_or(&Datum::Null))
+        }
         _ => findings(server, args),
     }
 }
@@ -54,6 +60,9 @@ fn waits(server: &Server, (from, to): (i64, i64)) -> Result<Vec<Vec<Datum>>> {
                 Datum::Int8(wait.count as i64),
                 ms(wait.ns),
                 ms(wait.longest_ns),
+                oid(wait.client.user),
+                oid(wait.client.database),
+                words(&wait.client.application),
             ]);
         }
     })?;
@@ -151,6 +160,39 @@ pub(super) fn events(server: &Server) -> Vec<Vec<Datum>> {
         log::error(0, &error, None);
     }
     rows
+}
+
+/// `pg_alerts`.
+pub(super) fn alerts(server: &Server) -> Vec<Vec<Datum>> {
+    let row = |alert: crate::alerts::board::Alert| {
+        vec![
+            text(&alert.rule),
+            words(&alert.name),
+            Datum::Timestamptz(alert.since),
+            time(alert.until),
+            text(&alert.text),
+        ]
+    };
+    server.alerts.all().into_iter().map(row).collect()
+}
+
+/// `pg_alert_rules`.
+pub(super) fn alert_rules(server: &Server) -> Vec<Vec<Datum>> {
+    let row = |checked: crate::alerts::board::Checked| {
+        vec![
+            text(&checked.rule.name),
+            Datum::Int4((checked.rule.lasting_us / 1_000_000) as i32),
+            words(&checked.rule.condition),
+            time(checked.at),
+            time(checked.holds_since),
+            words(&checked.error),
+        ]
+    };
+    server.alerts.rules().into_iter().map(row).collect()
+}
+
+fn oid(value: u32) -> Datum {
+    if value == 0 { Datum::Null } else { Datum::Oid(value) }
 }
 
 /// NULL for none.

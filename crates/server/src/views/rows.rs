@@ -5,7 +5,7 @@ use types::Datum;
 
 use super::{
     activity, blocking, buffers, database, extension, functions, locks, lwlock, memory, past,
-    prepared, progress, replication, snapshots, statements, storage, tables, waits, zones,
+    prepared, progress, replication, shares, snapshots, statements, storage, tables, waits, zones,
 };
 use crate::server::Server;
 use crate::views::text::text;
@@ -22,6 +22,10 @@ pub fn rows(server: &Server, database: u32, view: &str) -> Vec<Vec<Datum>> {
         "pg_wait_sampling_history" | "pg_wait_sampling_get_history()" => waits::sampling_history(),
         "pg_wait_sampling_profile" | "pg_wait_sampling_get_profile()" => waits::sampling_profile(),
         "pg_events" => past::events(server),
+        "pg_alerts" => past::alerts(server),
+        "pg_alert_rules" => past::alert_rules(server),
+        "pg_plans" => shares::plans(server),
+        "pg_plan_changes" => shares::changes(server),
         "pg_stat_lwlock" => lwlock::rows(),
         "pg_buffercache" => buffers::frames(server),
         "pg_stat_relation_extension" => extension::relations(server, database),

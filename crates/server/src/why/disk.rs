@@ -4,7 +4,7 @@ use base::WaitEvent;
 use base::usage::Use;
 
 use super::facts::{Beat, Facts, Measure, change};
-use super::finding::{Cause, Finding, time};
+use super::finding::{Cause, Finding, bytes, time};
 use crate::history::slice::{Count, Slice};
 
 /// So many times as long.
@@ -76,16 +76,40 @@ pub(super) fn find(facts: &Facts, found: &mut Vec<Finding>) {
         let usual = before.unwrap_or(SLOW_NS).min(now);
         let lost_ns = (waited as f64 * (now - usual) as f64 / now as f64) as u64;
         let than = before.map_or_else(String::new, |b| format!(" instead of {}", time(b)));
-        let sentence =
-            format!("The disk is slow: {} takes {}{than}.", kind.what.to_lowercase(), time(now));
+        let mut sentence =
+            format!("The disk is slow: {} takes {}{than}", kind.what.to_lowercase(), time(now));
         let evidence = format!("{} operations, {} waited for them", all.count, time(waited));
-        let advice = "See what else uses the disk (iostat, the host's neighbours); \
-                      synchronous_commit = off for what may be lost.";
+        let others = others(facts);
+        if others > 0 {
+            sentence += &format!("; other processes moved {} on it", bytes(others));
+        }
+        sentence.push('.');
+        let advice = match others {
+            0 => {
+                "See what the disk is shared with (iostat, the host's neighbours); \
+                 synchronous_commit = off for what may be lost."
+            }
+            _ => {
+                "See which other process uses the disk (iotop, pidstat -d), or give the data directory one of \
+                 its own."
+            }
+        };
         let finding = Finding::new("slow_disk", Cause::Disk, kind.what, lost_ns);
         found.push(
             finding.suffered_by(facts.main_victim(kind.events)).saying(sentence, evidence, advice),
         );
     }
+}
+
+/// Bytes that other processes read from and wrote to the disk of the data directory, as far as it is most of all
+/// that it moved: the system passes on later what this process has written.
+fn others(facts: &Facts) -> u64 {
+    /// Bytes a second below which nobody is hindered.
+    const MUCH: u64 = 1 << 20;
+    let (all, own) = (facts.count(Count::DiskBytes), facts.count(Count::DiskBytesOwn));
+    let others = all.saturating_sub(own);
+    let is_much = others > own && others >= (facts.seconds() * MUCH as f64) as u64;
+    if is_much { others } else { 0 }
 }
 
 #[cfg(test)]
@@ -111,6 +135,31 @@ mod tests {
             "{}",
             found[0].sentence
         );
+    }
+
+    #[test]
+    fn other_processes_that_use_it_are_said() {
+        let mut now = seconds(20_000_000);
+        now.iter_mut().for_each(|slice| {
+            slice.set(Count::DiskBytes, 100 << 20);
+            slice.set(Count::DiskBytesOwn, 1 << 20);
+        });
+        let found = explain(&Facts::of(&now, &seconds(1_000_000)));
+        assert!(
+            found[0].sentence.ends_with("; other processes moved 990 MB on it."),
+            "{}",
+            found[0].sentence
+        );
+    }
+
+    #[test]
+    fn one_that_made_nobody_wait_is_not() {
+        let idle = |sync_ns: u64| {
+            let mut all = seconds(sync_ns);
+            all.iter_mut().for_each(|slice| slice.waits.clear());
+            all
+        };
+        assert!(explain(&Facts::of(&idle(20_000_000), &idle(1_000_000))).is_empty());
     }
 
     #[test]

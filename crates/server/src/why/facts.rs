@@ -40,7 +40,8 @@ impl Measure {
         Measure { count: statement.calls, ns: statement.busy_ns(), pages }
     }
 
-    fn plus(self, other: Measure) -> Measure {
+    /// Both.
+    pub fn plus(self, other: Measure) -> Measure {
         Measure {
             count: self.count + other.count,
             ns: self.ns + other.ns,
@@ -345,8 +346,15 @@ pub(crate) mod tests {
     /// Adds waits of a statement, so many seconds in all.
     pub(crate) fn wait(slice: &mut Slice, event: WaitEvent, statement: u64, object: &str, s: f64) {
         let ns = (s * 1e9) as u64;
-        let sum =
-            WaitSum { event, statement, object: object.into(), count: 10, ns, longest_ns: ns / 5 };
+        let sum = WaitSum {
+            event,
+            statement,
+            object: object.into(),
+            count: 10,
+            ns,
+            longest_ns: ns / 5,
+            client: Default::default(),
+        };
         slice.waits.push(sum);
     }
 

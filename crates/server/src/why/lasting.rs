@@ -21,6 +21,15 @@ struct Known {
     sentence: String,
 }
 
+/// A line about a finding.
+struct Said {
+    kind: &'static str,
+    name: String,
+    line: String,
+    /// It lasts; else it is over.
+    lasts: bool,
+}
+
 /// Looks at what is found, second by second.
 #[derive(Default)]
 pub struct Watch {
@@ -37,21 +46,28 @@ impl Watch {
         }
         // A history that can't be read is looked at again.
         let Ok((_, found)) = lately(server) else { return };
-        for line in self.compare(&found) {
-            log::info(format_args!("{line}"));
-            server.history.note("finding", 0, &line);
+        for said in self.compare(&found) {
+            log::info(format_args!("{}", said.line));
+            server.history.note("finding", 0, &said.line);
+            let text = said.lasts.then_some(&*said.line);
+            let now = crate::server::now();
+            if server.alerts.report(said.kind, &said.name, text, now).is_some() {
+                server.alerter.wake();
+            }
         }
     }
 
     /// The lines to be said of these findings.
-    fn compare(&mut self, found: &[Finding]) -> Vec<String> {
+    fn compare(&mut self, found: &[Finding]) -> Vec<Said> {
         let mut lines = Vec::new();
         for finding in found {
             let known = self.known.entry((finding.kind, finding.name.clone())).or_default();
             (known.seen, known.missed) = (known.seen + 1, 0);
             known.sentence.clone_from(&finding.sentence);
             if known.seen == LASTING {
-                lines.push(format!("{}: {} {}", finding.kind, finding.sentence, finding.advice));
+                let line = format!("{}: {} {}", finding.kind, finding.sentence, finding.advice);
+                let name = finding.name.clone();
+                lines.push(Said { kind: finding.kind, name, line, lasts: true });
             }
         }
         let is_there =
@@ -62,7 +78,8 @@ impl Watch {
             }
             let stays = known.missed < OVER;
             if !stays && known.seen >= LASTING {
-                lines.push(format!("{kind} is over: {}", known.sentence));
+                let line = format!("{kind} is over: {}", known.sentence);
+                lines.push(Said { kind, name: name.clone(), line, lasts: false });
             }
             stays
         });

@@ -27,6 +27,7 @@ mod lasting;
 mod latch;
 mod lock_queue;
 mod memory;
+mod plan_change;
 mod scan;
 mod slow_client;
 mod slower;
@@ -61,6 +62,7 @@ const DETECTORS: &[Detector] = &[
     extension::find,
     scan::find,
     stale_statistics::find,
+    plan_change::find,
     slower::find,
     spill::find,
     connections::find,

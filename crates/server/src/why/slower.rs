@@ -2,6 +2,7 @@
 
 use super::facts::{Facts, change};
 use super::finding::{Finding, short, time};
+use super::plan_change::changed;
 use super::stale_statistics::stale_table;
 use crate::history::slice::{Event, StatementSum};
 
@@ -36,7 +37,9 @@ pub(super) fn slower<'f>(facts: &'f Facts) -> Vec<Slower<'f>> {
 
 pub(super) fn find(facts: &Facts, found: &mut Vec<Finding>) {
     for one in slower(facts) {
-        if stale_table(facts, &one.statement.text).is_some() {
+        if stale_table(facts, &one.statement.text).is_some()
+            || changed(facts, one.statement.id).is_some()
+        {
             continue;
         }
         let Slower { statement, before_ns, now_ns, pages_before, pages, lost_ns } = one;

@@ -341,6 +341,9 @@ session_functions! {
     }
     /// The server's past, which returns rows.
     History {
+        PgCompareStatements "pg_compare_statements",
+        PgTopClients "pg_top_clients",
+        PgTopRelations "pg_top_relations",
         PgTopStatements "pg_top_statements",
         PgWaitHistory "pg_wait_history",
         PgWhy "pg_why",
@@ -486,6 +489,7 @@ session_functions! {
 /// Those that return sets.
 const SETS: &[SessionFunction] = &[
     SessionFunction::Aclexplode,
+    SessionFunction::PgCompareStatements,
     SessionFunction::PgExtensionUpdatePaths,
     SessionFunction::PgGetCatalogForeignKeys,
     SessionFunction::PgGetMultixactMembers,
@@ -509,6 +513,8 @@ const SETS: &[SessionFunction] = &[
     SessionFunction::PgStatGetBackendIdset,
     SessionFunction::PgStatWaitTrace,
     SessionFunction::PgTablespaceDatabases,
+    SessionFunction::PgTopClients,
+    SessionFunction::PgTopRelations,
     SessionFunction::PgTopStatements,
     SessionFunction::PgWaitHistory,
     SessionFunction::PgWhy,

@@ -106,15 +106,25 @@ const eventName = (type, event) =>
 
 let timeline = null;
 let pointed = null;
+/** Events of the chart's minutes. */
+let marks = [];
 
 const SHOWN = 9;
 
 /** The layers of the chart from below: the processors, then the heaviest waits, then the rest. */
-function layers() {
-  const { times, cpu, series } = timeline;
+function layersOf({ times, cpu, cpu_by, series }) {
   const sum = (v) => v.reduce((a, b) => a + b, 0);
   const all = series.map((s) => ({ ...s, total: sum(s.values) })).sort((a, b) => b.total - a.total);
-  const out = [{ type: 'CPU', event: '', values: cpu, colour: colour('CPU') }];
+  const out = [];
+  // The statements that used the processors most; their time in which others had the processor is taken off.
+  const split = cpu_by || [];
+  const parts = times.map((_, i) => sum(split.map((s) => s.values[i])));
+  const share = times.map((_, i) => (parts[i] > cpu[i] ? cpu[i] / parts[i] : 1));
+  split.forEach((s, n) => out.push({
+    type: 'CPU', event: s.query.slice(0, 60), values: s.values.map((v, i) => v * share[i]), colour: `hsl(${110 + n * 14} 42% ${36 + n * 7}%)`,
+  }));
+  const others = cpu.map((v, i) => Math.max(0, v - parts[i] * share[i]));
+  out.push({ type: split.length ? 'CPU of others' : 'CPU', event: '', values: others, colour: colour('CPU') });
   for (const s of all.slice(0, SHOWN)) out.push({ ...s, colour: colour(s.type, s.event) });
   const rest = all.slice(SHOWN);
   if (rest.length) {
@@ -137,7 +147,7 @@ function drawChart() {
   const { times } = timeline;
   // A young server's minutes are shown larger.
   const count = Math.min(timeline.kept, Math.max(60, Math.ceil(times.length / 60) * 60));
-  const stack = layers();
+  const stack = layersOf(timeline);
   const totals = times.map((_, i) => stack.reduce((a, l) => a + l.values[i], 0));
   const most = niceTop(Math.max(0.5, ...totals));
   // The newest second is at the right edge.
@@ -169,6 +179,9 @@ function drawChart() {
     });
     if (up) picture.append(svg('path', { d: 'M' + up.slice(1) + down + 'Z', fill: layer.colour }));
   }
+  const first = times.length ? times[0] - 1000 : 0;
+  const place = (ms) => (ms < first || ms > first + times.length * 1000 ? null : x((ms - first) / 1000));
+  drawMarks(picture, marks, place, top, height - bottom);
   let at = times.length - 1;
   if (pointed !== null && times.length) {
     at = Math.min(times.length - 1, Math.max(0, Math.floor((pointed * width - x(0)) / (x(1) - x(0)))));
@@ -187,12 +200,12 @@ function drawChart() {
 function pointAt(e) {
   const box = $('chart').getBoundingClientRect();
   pointed = e === null ? null : (e.clientX - box.left) / box.width;
-  if (timeline) drawChart();
+  if (timeline && !isPast()) drawChart();
 }
 $('chart').addEventListener('pointermove', pointAt);
 $('chart').addEventListener('pointerdown', pointAt);
 $('chart').addEventListener('pointerleave', () => pointAt(null));
-addEventListener('resize', () => timeline && drawChart());
+addEventListener('resize', () => timeline && !isPast() && drawChart());
 
 // ------------------------------------------------------------------------------------------ figures
 
@@ -445,8 +458,8 @@ $('pause').addEventListener('click', () => {
   $('pause').textContent = paused ? 'Go on' : 'Pause';
 });
 
-async function ask(path) {
-  const answer = await fetch(new URL(path, location.origin), { cache: 'no-store', signal: AbortSignal.timeout(5000) });
+async function ask(path, patience = 5000) {
+  const answer = await fetch(new URL(path, location.origin), { cache: 'no-store', signal: AbortSignal.timeout(patience) });
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
   return answer.json();
 }
@@ -455,8 +468,11 @@ function draw(now) {
   $('about').className = '';
   $('about').textContent = `version ${now.version} · up ${span((now.now - now.started) / 1000)} · ${clock(now.now)}`;
   drawFigures(now);
-  drawChart();
-  drawFindings(now);
+  marks = now.events || [];
+  if (!isPast()) {
+    drawChart();
+    drawFindings(now);
+  }
   drawBlocking(now);
   drawSessions(now);
   drawWaits(now);
@@ -488,4 +504,5 @@ async function loop() {
   if (!paused && !document.hidden) await round();
   setTimeout(loop, PERIOD_MS);
 }
-loop();
+// Past.js is there when this runs.
+addEventListener('DOMContentLoaded', loop);
