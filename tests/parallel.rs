@@ -589,3 +589,27 @@ fn a_table_is_created_as_what_helpers_compute() {
     assert_alone(&mut client);
     assert!(server.stop());
 }
+
+#[test]
+fn a_foreign_partition_is_read_once() {
+    let dir = TempDir::new("parallel-foreign");
+    let server = Server::start(dir.path(), &["autovacuum=off"]);
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    for sql in [
+        "CREATE EXTENSION file_fdw",
+        "CREATE SERVER files FOREIGN DATA WRAPPER file_fdw",
+        "CREATE TABLE parted (n int) PARTITION BY RANGE (n)",
+        "CREATE FOREIGN TABLE low PARTITION OF parted FOR VALUES FROM (0) TO (100) SERVER files OPTIONS (program 'seq 1 9')",
+        "CREATE TABLE high PARTITION OF parted FOR VALUES FROM (100) TO (20000)",
+        "INSERT INTO high SELECT generate_series(101, 10000)",
+        "SET force_parallel_mode = on",
+    ] {
+        client.one(sql);
+    }
+    for _ in 0..10 {
+        assert_eq!(client.one("SELECT count(*) FROM parted"), "9909");
+        let sorted = "SELECT count(*) FROM (SELECT n FROM parted ORDER BY n DESC OFFSET 0) q";
+        assert_eq!(client.one(sorted), "9909");
+    }
+    assert!(server.stop());
+}

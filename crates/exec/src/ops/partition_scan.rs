@@ -183,6 +183,11 @@ impl PartitionScan {
         let plans = plans.0.lock().clone().ok_or_else(|| not_prepared("a partitioned table"))?;
         while let Some(plan) = plans.get(self.current) {
             sched::check_interrupts()?;
+            // Another server's rows come to one thread: a foreign partition has no pieces.
+            if !member.leads() && !matches!(plan.node, Node::SeqScan(_)) {
+                self.current += 1;
+                continue;
+            }
             let open = match scan {
                 Some(open) => open,
                 None => scan.insert(build_for(member, plan, run)?),
