@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Weak};
 
 use base::{RelId, WaitEvent};
-use sched::Mutex;
+use sched::LwLock;
 use storage::Storage;
 
 use crate::extension::Counters;
@@ -34,16 +34,16 @@ pub struct RelState {
     pub extension: Counters,
 }
 
-const SHARDS: usize = 16;
+const SHARDS: usize = 64;
 /// Entries of a thread's cache.
-const CACHED: usize = 64;
+const CACHED: usize = 256;
 
 type Key = (usize, RelId);
-type Shard = Mutex<HashMap<Key, Arc<RelState>>>;
+type Shard = LwLock<HashMap<Key, Arc<RelState>>>;
 type Cache = [Option<Arc<RelState>>; CACHED];
 
 static TABLE: LazyLock<[Shard; SHARDS]> = LazyLock::new(|| {
-    std::array::from_fn(|_| Mutex::new(WaitEvent::LWLockFreeSpaceMap, HashMap::new()))
+    std::array::from_fn(|_| LwLock::new(WaitEvent::LWLockFreeSpaceMap, HashMap::new()))
 });
 
 thread_local! {
@@ -54,8 +54,13 @@ fn key(storage: &Arc<Storage>, rel: RelId) -> Key {
     (Arc::as_ptr(storage) as usize, rel)
 }
 
+/// A table and its indexes have numbers in a row: neighbours, and every second or fourth one, spread alike.
+fn spread(rel: RelId) -> usize {
+    (u64::from(rel.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
+}
+
 fn shard(rel: RelId) -> &'static Shard {
-    &TABLE[rel.0 as usize % SHARDS]
+    &TABLE[spread(rel) % SHARDS]
 }
 
 impl RelState {
@@ -74,26 +79,28 @@ pub fn state_of(storage: &Arc<Storage>, rel: RelId) -> Arc<RelState> {
     if let Some(state) = cached(storage, rel) {
         return state;
     }
-    let state = {
-        let mut table = shard(rel).lock();
-        match table.get(&key(storage, rel)) {
-            Some(state) => state.clone(),
-            None => {
-                table.retain(|_, state| state.storage.strong_count() > 0);
-                let state = Arc::new(RelState {
-                    rel,
-                    storage: Arc::downgrade(storage),
-                    space: Space::default(),
-                    visible: VisibilityMap::default(),
-                    index: IndexState::default(),
-                    extension: Counters::default(),
-                });
-                table.insert(key(storage, rel), state.clone());
-                state
-            }
-        }
-    };
+    let known = shard(rel).read().get(&key(storage, rel)).cloned();
+    let state = known.unwrap_or_else(|| make(storage, rel));
     cache(&state);
+    state
+}
+
+#[cold]
+fn make(storage: &Arc<Storage>, rel: RelId) -> Arc<RelState> {
+    let mut table = shard(rel).write();
+    if let Some(state) = table.get(&key(storage, rel)) {
+        return state.clone();
+    }
+    table.retain(|_, state| state.storage.strong_count() > 0);
+    let state = Arc::new(RelState {
+        rel,
+        storage: Arc::downgrade(storage),
+        space: Space::default(),
+        visible: VisibilityMap::default(),
+        index: IndexState::default(),
+        extension: Counters::default(),
+    });
+    table.insert(key(storage, rel), state.clone());
     state
 }
 
@@ -101,7 +108,7 @@ pub fn state_of(storage: &Arc<Storage>, rel: RelId) -> Arc<RelState> {
 pub fn states(storage: &Arc<Storage>) -> Vec<Arc<RelState>> {
     let mut states = Vec::new();
     for shard in TABLE.iter() {
-        let table = shard.lock();
+        let table = shard.read();
         states.extend(table.values().filter(|s| s.is(storage, s.rel)).cloned());
     }
     states
@@ -111,21 +118,21 @@ pub fn states(storage: &Arc<Storage>) -> Vec<Arc<RelState>> {
 #[inline(never)]
 fn cached(storage: &Arc<Storage>, rel: RelId) -> Option<Arc<RelState>> {
     CACHE.with_borrow(|cache| {
-        cache[rel.0 as usize % CACHED].as_ref().filter(|s| s.is(storage, rel)).cloned()
+        cache[spread(rel) % CACHED].as_ref().filter(|s| s.is(storage, rel)).cloned()
     })
 }
 
 #[inline(never)]
 fn cache(state: &Arc<RelState>) {
     let old =
-        CACHE.with_borrow_mut(|cache| cache[state.rel.0 as usize % CACHED].replace(state.clone()));
+        CACHE.with_borrow_mut(|cache| cache[spread(state.rel) % CACHED].replace(state.clone()));
     drop(old);
 }
 
 /// A temporary relation is empty again, or its id belongs to another: whoever holds its state begins
 /// anew.
 pub fn reset(storage: &Arc<Storage>, rel: RelId) {
-    let state = shard(rel).lock().get(&key(storage, rel)).cloned();
+    let state = shard(rel).read().get(&key(storage, rel)).cloned();
     if let Some(state) = state {
         state.space.reset();
         state.visible.reset();
@@ -135,5 +142,5 @@ pub fn reset(storage: &Arc<Storage>, rel: RelId) {
 
 /// Drops the state of a relation whose files are gone.
 pub fn forget(storage: &Arc<Storage>, rel: RelId) {
-    shard(rel).lock().remove(&key(storage, rel));
+    shard(rel).write().remove(&key(storage, rel));
 }
