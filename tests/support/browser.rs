@@ -79,7 +79,10 @@ impl Browser {
     #[track_caller]
     pub fn await_true(&mut self, script: &str) {
         let until = Instant::now() + PATIENCE;
-        while self.eval(&format!("Boolean({script})")) != true {
+        // The page's scripts may not have run yet.
+        let careful =
+            format!("(() => {{ try {{ return Boolean({script}) }} catch {{ return false }} }})()");
+        while self.eval(&careful) != true {
             if Instant::now() > until {
                 let text = self.eval("document.body.innerText");
                 panic!("{script} does not become true: {text}");

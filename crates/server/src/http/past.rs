@@ -27,6 +27,7 @@ use crate::profiler::timeline;
 use crate::server::{self, Server};
 use crate::views::shares::{self, OfAll, PlanChange};
 use crate::why;
+use crate::why::facts::{Facts, Gathering};
 
 /// Steps of the chart.
 const STEPS_MAX: i64 = 360;
@@ -214,58 +215,73 @@ impl Steps {
 /// Everything about a range.
 struct Range {
     steps: Steps,
-    sum: Sum,
+    /// The range's facts, of all clients and statements.
+    facts: Gathering,
+    /// The sum of what is asked for; None: of all.
+    sum: Option<Sum>,
     users: BTreeSet<String>,
     applications: BTreeSet<String>,
     databases: BTreeSet<String>,
 }
 
+/// Reads a range once.
 fn gather(server: &Server, wanted: &Wanted, names: &OfAll) -> Result<Range> {
     let mut range = Range {
         steps: Steps::new(wanted.from, wanted.to),
-        sum: Sum::default(),
+        facts: Gathering::default(),
+        sum: wanted.is_filtered().then(Sum::default),
         users: BTreeSet::new(),
         applications: BTreeSet::new(),
         databases: BTreeSet::new(),
     };
     history::each_between(server, wanted.from, wanted.to, &mut |slice| {
+        range.facts.add(slice);
         for sum in &slice.clients {
             let client = &sum.client;
-            range.users.extend(names.role(client.user).map(str::to_owned));
-            range.databases.extend(names.database(client.database).map(str::to_owned));
-            if !client.application.is_empty() && !range.applications.contains(&*client.application)
-            {
-                range.applications.insert(client.application.to_string());
+            let note = |all: &mut BTreeSet<String>, name: Option<&str>| {
+                if let Some(name) = name.filter(|name| !name.is_empty() && !all.contains(*name)) {
+                    all.insert(name.to_owned());
+                }
+            };
+            note(&mut range.users, names.role(client.user));
+            note(&mut range.databases, names.database(client.database));
+            note(&mut range.applications, Some(&client.application));
+        }
+        match &mut range.sum {
+            None => draw(&mut range.steps, wanted, slice),
+            Some(sum) => {
+                let slice = filtered(slice, wanted, names);
+                draw(&mut range.steps, wanted, &slice);
+                sum.add(&slice);
             }
         }
-        let slice = filtered(slice, wanted, names);
-        let parts = range.steps.parts(&slice);
-        let cpu_ns = if wanted.statement.is_some() {
-            slice.statements.iter().map(StatementSum::busy_ns).sum()
-        } else if wanted.of_clients() {
-            slice.clients.iter().map(|sum| sum.busy_ns()).sum()
-        } else {
-            slice.count(Count::CpuUs) * 1000
-        };
-        range.steps.add(None, cpu_ns as f64, &parts);
-        for statement in slice.statements.iter().filter(|s| s.busy_ns() > 0) {
-            range.steps.add_statement(statement, &parts);
-        }
-        for wait in slice.waits.iter().filter(|wait| timeline::counts(wait.event)) {
-            range.steps.add(Some(wait.event), wait.ns as f64, &parts);
-        }
-        range.sum.add(&slice);
     })?;
     Ok(range)
+}
+
+/// Adds a slice to the chart.
+fn draw(steps: &mut Steps, wanted: &Wanted, slice: &Slice) {
+    let parts = steps.parts(slice);
+    let cpu_ns = if wanted.statement.is_some() {
+        slice.statements.iter().map(StatementSum::busy_ns).sum()
+    } else if wanted.of_clients() {
+        slice.clients.iter().map(|sum| sum.busy_ns()).sum()
+    } else {
+        slice.count(Count::CpuUs) * 1000
+    };
+    steps.add(None, cpu_ns as f64, &parts);
+    for statement in slice.statements.iter().filter(|s| s.busy_ns() > 0) {
+        steps.add_statement(statement, &parts);
+    }
+    for wait in slice.waits.iter().filter(|wait| timeline::counts(wait.event)) {
+        steps.add(Some(wait.event), wait.ns as f64, &parts);
+    }
 }
 
 /// The part of a slice that is asked for. A statement's sums know no application: of an application those statements
 /// are shown that waited in it.
 fn filtered(slice: &Slice, wanted: &Wanted, names: &OfAll) -> Slice {
     let mut slice = slice.clone();
-    if !wanted.is_filtered() {
-        return slice;
-    }
     let is_it = |id: u64| wanted.statement.is_none_or(|statement| statement == id);
     slice.waits.retain(|w| is_it(w.statement) && wanted.fits_client(names, &w.client));
     slice.clients.retain(|sum| wanted.fits_client(names, &sum.client));
@@ -286,8 +302,10 @@ fn filtered(slice: &Slice, wanted: &Wanted, names: &OfAll) -> Slice {
 pub fn json(server: &Server, wanted: &Wanted) -> Result<Value> {
     let names = OfAll::now(server);
     let range = gather(server, wanted, &names)?;
-    let Range { steps, sum, users, applications, databases } = range;
-    let sum = sum.done();
+    let Range { steps, facts, sum, users, applications, databases } = range;
+    let facts = facts.done(why::before(server, wanted.from)?);
+    let sum = sum.map(Sum::done);
+    let sum = sum.as_ref().unwrap_or(&facts.total);
     let times: Vec<f64> = (0..steps.cpu.len() as i64)
         .map(|n| time_ms(steps.from + (n + 1) * steps.step_us).round())
         .collect();
@@ -302,10 +320,12 @@ pub fn json(server: &Server, wanted: &Wanted) -> Result<Value> {
         back => {
             let (from, to) = (wanted.from - back, wanted.to - back);
             let earlier = Wanted { from, to, ..shallow(wanted) };
-            Some(gather(server, &earlier, &names)?.sum.done())
+            let Range { facts, sum, .. } = gather(server, &earlier, &names)?;
+            Some(sum.map_or_else(|| facts.done(Slice::new(0, 1)).total, Sum::done))
         }
     };
-    let changes = shares::plan_changes(server, (wanted.from, wanted.to))?;
+    let notes = facts.total.plans.clone();
+    let changes = shares::changes_among(server, notes, wanted.from)?;
     let changes = changes.iter().filter(|c| wanted.statement.is_none_or(|s| s == c.note.statement));
     let skipped = sum.events.len().saturating_sub(EVENTS_MAX);
     let events: Vec<Value> = sum.events.iter().skip(skipped).map(event).collect();
@@ -314,10 +334,10 @@ pub fn json(server: &Server, wanted: &Wanted) -> Result<Value> {
         "step_ms": steps.step_us as f64 / 1e3,
         "times": times, "cpu": rounded(&steps.cpu), "cpu_by": steps.split(), "series": series,
         "events": events,
-        "why": findings(server, wanted)?,
-        "statements": statements(&sum, before.as_ref(), &names),
-        "clients": clients(&sum, &names),
-        "relations": relations(&sum, &names),
+        "why": findings(&facts, wanted),
+        "statements": statements(sum, before.as_ref(), &names),
+        "clients": clients(sum, &names),
+        "relations": relations(sum, &names),
         "plans": changes.map(plan).collect::<Vec<Value>>(),
         "filters": { "users": users, "applications": applications, "databases": databases },
     }))
@@ -338,14 +358,13 @@ pub(super) fn event(event: &history::slice::Event) -> Value {
 }
 
 /// Those of the whole server, or those that concern the statement.
-fn findings(server: &Server, wanted: &Wanted) -> Result<Vec<Value>> {
-    let facts = why::facts(server, wanted.from, wanted.to)?;
-    let found = why::explain(&facts);
+fn findings(facts: &Facts, wanted: &Wanted) -> Vec<Value> {
+    let found = why::explain(facts);
     let concerns = |found: &&why::Finding| {
         let of = |id: u64| found.statement == id || found.victims.contains(&id);
         wanted.statement.is_none_or(of)
     };
-    Ok(found.iter().filter(concerns).map(|found| finding(found, &facts)).collect())
+    found.iter().filter(concerns).map(|found| finding(found, facts)).collect()
 }
 
 /// Identifiers are texts: a browser's numbers have 53 bits.
@@ -446,7 +465,8 @@ pub fn csv(server: &Server, wanted: &Wanted) -> Result<String> {
         if lines >= LINES_MAX {
             return;
         }
-        let slice = filtered(slice, wanted, &names);
+        let some = wanted.is_filtered().then(|| filtered(slice, wanted, &names));
+        let slice = some.as_ref().unwrap_or(slice);
         let (at, seconds) = (time_ms(slice.from()), slice.span_us as f64 / 1e6);
         for wait in &slice.waits {
             let (info, client) = (wait.event.info(), &wait.client);

@@ -204,10 +204,7 @@ pub(super) fn compare(
 }
 
 /// The plans that were noted in a range.
-///
-/// # Errors
-/// Those of reading the history.
-pub(crate) fn plan_notes(server: &Server, (from, to): (i64, i64)) -> Result<Vec<PlanNote>> {
+fn plan_notes(server: &Server, (from, to): (i64, i64)) -> Result<Vec<PlanNote>> {
     let mut all = Vec::new();
     history::each_between(server, from, to, &mut |slice| {
         all.extend(slice.plans.iter().filter(|plan| from <= plan.at && plan.at <= to).cloned());
@@ -273,8 +270,20 @@ fn changes_of(notes: Vec<PlanNote>) -> Vec<PlanChange> {
 ///
 /// # Errors
 /// Those of reading the history.
-pub(crate) fn plan_changes(server: &Server, (from, to): (i64, i64)) -> Result<Vec<PlanChange>> {
-    let mut changes = changes_of(plan_notes(server, (EVER.0, to))?);
+fn plan_changes(server: &Server, (from, to): (i64, i64)) -> Result<Vec<PlanChange>> {
+    changes_among(server, plan_notes(server, (EVER.0, to))?, from)
+}
+
+/// The changes among notes, oldest first, from a time on.
+///
+/// # Errors
+/// Those of reading the history.
+pub(crate) fn changes_among(
+    server: &Server,
+    notes: Vec<PlanNote>,
+    from: i64,
+) -> Result<Vec<PlanChange>> {
+    let mut changes = changes_of(notes);
     changes.retain(|change| change.note.at >= from);
     let Some(first) = changes.first().map(|change| change.note.at) else { return Ok(changes) };
     // From when to when executions belong to each, so that none counts for two changes.
@@ -293,7 +302,8 @@ pub(crate) fn plan_changes(server: &Server, (from, to): (i64, i64)) -> Result<Ve
     for (n, change) in changes.iter().enumerate() {
         places.entry((change.note.database, change.note.statement)).or_default().push(n);
     }
-    history::each_between(server, first - AROUND_US, EVER.1, &mut |slice| {
+    let last = changes.last().map_or(first, |change| change.note.at);
+    history::each_between(server, first - AROUND_US, last + AROUND_US, &mut |slice| {
         let middle = slice.at - (slice.span_us / 2) as i64;
         for statement in &slice.statements {
             let of = places.get(&(statement.database, statement.id));

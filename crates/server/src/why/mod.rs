@@ -39,7 +39,7 @@ mod wal_volume;
 use base::Result;
 
 use crate::history;
-use crate::history::slice::Sum;
+use crate::history::slice::{Slice, Sum};
 use crate::server::Server;
 use facts::{Facts, Gathering};
 pub use finding::{Cause, Finding};
@@ -115,6 +115,20 @@ pub fn facts(server: &Server, from: i64, to: i64) -> Result<Facts> {
         }
     })?;
     Ok(gathering.done(before.done()))
+}
+
+/// The sum of the time before a range, with which it is compared.
+///
+/// # Errors
+/// Those of reading the history.
+pub fn before(server: &Server, from: i64) -> Result<Slice> {
+    let mut before = Sum::default();
+    history::each_between(server, from - BEFORE_US, from, &mut |slice| {
+        if slice.at - (slice.span_us / 2) as i64 <= from {
+            before.add(slice);
+        }
+    })?;
+    Ok(before.done())
 }
 
 /// The findings of the last half minute.
