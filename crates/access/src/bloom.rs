@@ -57,7 +57,7 @@ impl BloomIndex {
     /// Fills an index whose file is empty.
     ///
     /// # Errors
-    /// As [`IndexMethod::build`].
+    /// As [`IndexMethod::fill`].
     pub fn fill(&self, next: &mut NextEntry<'_>) -> Result<()> {
         self.file.begin(KIND_META, &[0; 8])?;
         let mut room = self.shared().writing.lock();
@@ -159,23 +159,8 @@ impl BloomIndex {
 impl IndexMethod for BloomIndex {
     const METHOD: AccessMethod = AccessMethod::Bloom;
 
-    fn open(storage: &Arc<Storage>, rel: RelId) -> BloomIndex {
-        BloomIndex::open(storage, rel)
-    }
-
-    fn build(
-        storage: &Arc<Storage>,
-        rel: RelId,
-        _rows: u64,
-        next: &mut NextEntry<'_>,
-    ) -> Result<BloomIndex> {
-        let index = BloomIndex::open(storage, rel);
-        index.fill(next)?;
-        Ok(index)
-    }
-
-    fn entries(key: &[u8], each: &mut dyn FnMut(&[u8])) {
-        each(key);
+    fn fill(&self, _rows: u64, next: &mut NextEntry<'_>) -> Result<()> {
+        BloomIndex::fill(self, next)
     }
 
     fn insert(

@@ -108,7 +108,7 @@ impl BrinIndex {
     /// Fills an index whose file is empty, from rows in the table's order.
     ///
     /// # Errors
-    /// As [`IndexMethod::build`].
+    /// As [`IndexMethod::fill`].
     pub fn fill(&self, next: &mut NextEntry<'_>) -> Result<()> {
         let ops = self.ops.clone();
         let mut current: Option<(u32, Vec<u8>)> = None;
@@ -272,19 +272,8 @@ fn put_entry(out: &mut Vec<u8>, (range, state): (u32, u8), summary: &[u8]) -> Re
 impl IndexMethod for BrinIndex {
     const METHOD: AccessMethod = AccessMethod::Brin;
 
-    fn open(storage: &Arc<Storage>, rel: RelId) -> BrinIndex {
-        BrinIndex::open(storage, rel)
-    }
-
-    fn build(
-        storage: &Arc<Storage>,
-        rel: RelId,
-        _rows: u64,
-        next: &mut NextEntry<'_>,
-    ) -> Result<BrinIndex> {
-        let index = BrinIndex::open(storage, rel);
-        index.fill(next)?;
-        Ok(index)
+    fn fill(&self, _rows: u64, next: &mut NextEntry<'_>) -> Result<()> {
+        BrinIndex::fill(self, next)
     }
 
     /// It keeps none of single rows.

@@ -6,7 +6,7 @@
 //! above (`exec::table::KeyCodec` makes keys, `exec::index_search` makes searches).
 //!
 //! ```text
-//!  row ─ KeyCodec ─► key ─ entries() ─► entries ─ sort ─► build()        (CREATE INDEX)
+//!  row ─ KeyCodec ─► key ─ entries() ─► entries ─ sort ─► fill()         (CREATE INDEX)
 //!                    key ───────────────────────────────► insert()      (one row)
 //!  condition ─ bounds ─► Search ────────────────────────► collect()     (bitmaps, plain scans)
 //!                        KeyRange ──────────────────────► BTree::scan() (in order, with values)
@@ -40,21 +40,8 @@ pub use crate::method::{BloomSearch, Found, IndexMethod, NextEntry, Report, Sear
 impl IndexMethod for BTree {
     const METHOD: AccessMethod = AccessMethod::BTree;
 
-    fn open(storage: &Arc<Storage>, rel: RelId) -> BTree {
-        BTree::open(storage, rel)
-    }
-
-    fn build(
-        storage: &Arc<Storage>,
-        rel: RelId,
-        _: u64,
-        next: &mut NextEntry<'_>,
-    ) -> Result<BTree> {
-        BTree::build(storage, rel, next)
-    }
-
-    fn entries(key: &[u8], each: &mut dyn FnMut(&[u8])) {
-        each(key);
+    fn fill(&self, _rows: u64, next: &mut NextEntry<'_>) -> Result<()> {
+        BTree::fill(self.clone(), next).map(drop)
     }
 
     fn insert(
@@ -158,7 +145,7 @@ impl AnyIndex {
         AnyIndex::build(method, storage, rel, 0, &mut |_| Ok(None))
     }
 
-    /// See [`IndexMethod::build`].
+    /// An index in files that exist and are empty, filled as [`IndexMethod::fill`] says.
     ///
     /// # Errors
     /// As there.
@@ -169,33 +156,17 @@ impl AnyIndex {
         rows: u64,
         next: &mut NextEntry<'_>,
     ) -> Result<AnyIndex> {
-        Ok(match method {
-            AccessMethod::BTree => AnyIndex::BTree(IndexMethod::build(storage, rel, rows, next)?),
-            AccessMethod::Hash => AnyIndex::Hash(IndexMethod::build(storage, rel, rows, next)?),
-            AccessMethod::Gin => AnyIndex::Gin(IndexMethod::build(storage, rel, rows, next)?),
-            _ => return AnyIndex::open(method, storage, rel).fill(storage, rows, next),
-        })
+        let index = AnyIndex::open(method, storage, rel);
+        index.fill(rows, next)?;
+        Ok(index)
     }
 
     /// Fills the files of this index, which exist and are empty, by what the handle knows of its classes.
     ///
     /// # Errors
-    /// As [`IndexMethod::build`].
-    pub fn fill(
-        self,
-        storage: &Arc<Storage>,
-        rows: u64,
-        next: &mut NextEntry<'_>,
-    ) -> Result<AnyIndex> {
-        match &self {
-            AnyIndex::Gist(index) | AnyIndex::SpGist(index) => index.fill(next)?,
-            AnyIndex::Brin(index) => index.fill(next)?,
-            AnyIndex::Hnsw(index) => index.fill(next)?,
-            AnyIndex::IvfFlat(index) => index.fill(next)?,
-            AnyIndex::Bloom(index) => index.fill(next)?,
-            _ => return AnyIndex::build(self.method(), storage, self.rel(), rows, next),
-        }
-        Ok(self)
+    /// As [`IndexMethod::fill`].
+    pub fn fill(&self, rows: u64, next: &mut NextEntry<'_>) -> Result<()> {
+        each!(self, index => IndexMethod::fill(index, rows, next))
     }
 
     /// The tree of keys that cover each other, if it is one.

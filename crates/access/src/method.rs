@@ -3,8 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use base::{AccessMethod, RelId, Result, TupleId};
-use storage::Storage;
+use base::{AccessMethod, Result, TupleId};
 use txn::{Transaction, TxnManager};
 
 use crate::btree::{Inserted, KeyRange, Unique};
@@ -78,23 +77,17 @@ pub trait IndexMethod: Sized {
     /// Which it is.
     const METHOD: AccessMethod;
 
-    /// Names an index; no I/O.
-    fn open(storage: &Arc<Storage>, rel: RelId) -> Self;
-
     /// Fills a new index, whose files exist and are empty, from entries in order of (bytes, row). `rows`:
     /// about how many there are.
     ///
     /// # Errors
     /// I/O, `54000`, interrupts, those of `next`.
-    fn build(
-        storage: &Arc<Storage>,
-        rel: RelId,
-        rows: u64,
-        next: &mut NextEntry<'_>,
-    ) -> Result<Self>;
+    fn fill(&self, rows: u64, next: &mut NextEntry<'_>) -> Result<()>;
 
-    /// Calls `each` with the entries that the index keeps of a row with this key.
-    fn entries(key: &[u8], each: &mut dyn FnMut(&[u8]));
+    /// Calls `each` with the entries that the index keeps of a row with this key: by default the key.
+    fn entries(key: &[u8], each: &mut dyn FnMut(&[u8])) {
+        each(key);
+    }
 
     /// Adds the entries of the row whose chain begins at `root`.
     ///
@@ -117,13 +110,15 @@ pub trait IndexMethod: Sized {
     /// Calls `found` for all rows that a search finds, in any order, perhaps more than once.
     ///
     /// # Errors
-    /// I/O, interrupts; internal for a search of another method.
+    /// I/O, interrupts; internal for a search of another method, and for methods that have none.
     fn collect(
         &self,
-        tx: &Transaction,
-        search: &Search,
-        found: &mut dyn FnMut(Found),
-    ) -> Result<()>;
+        _tx: &Transaction,
+        _search: &Search,
+        _found: &mut dyn FnMut(Found),
+    ) -> Result<()> {
+        Err(wrong_search(Self::METHOD))
+    }
 
     /// Removes all entries whose row `dead` accepts; returns how many.
     ///

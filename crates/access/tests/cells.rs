@@ -219,8 +219,8 @@ fn an_index_built_at_once_is_one_that_grew() {
                 AnyIndex::IvfFlat(lists) => lists.build_with = (memory, 1),
                 _ => {}
             }
-            let index = index
-                .fill(&db.storage, u64::from(rows), &mut |out| {
+            index
+                .fill(u64::from(rows), &mut |out| {
                     Ok(entries.next().map(|(entry, row)| {
                         *out = entry;
                         row
@@ -245,8 +245,8 @@ fn vectors_as_long_as_a_page_have_their_links_elsewhere() {
         let mut entries: Vec<_> = (0..60).map(|n| (wide(), row(n))).collect();
         let mut model: Model = entries.iter().map(|(v, row)| (*row, v.clone())).collect();
         let index = open(&db, db.rel(), method);
-        let index = index
-            .fill(&db.storage, 60, &mut |out| {
+        index
+            .fill(60, &mut |out| {
                 Ok(entries.pop().map(|(entry, row)| {
                     *out = entry;
                     row
@@ -353,13 +353,12 @@ fn bits_are_found_after_vacuum_and_crashes() {
     let rel = db.rel();
     let mut built = (0..2_000u32).map(|n| (vec![n as u8, (n >> 8) as u8], row(n)));
     AnyIndex::open(AccessMethod::Bloom, &db.storage, rel)
-        .fill(&db.storage, 2_000, &mut |out| {
+        .fill(2_000, &mut |out| {
             Ok(built.next().map(|(bits, row)| {
                 *out = bits;
                 row
             }))
         })
-        .map(drop)
         .expect("fill");
     let with = |n: &u32, bits: u32| n & bits == bits;
     for round in 0..3 {

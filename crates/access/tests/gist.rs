@@ -195,8 +195,8 @@ fn a_tree_built_at_once_is_one_that_grew() {
         entries.sort();
         let mut entries = entries.into_iter();
         let index = open(&db, db.rel());
-        let index = index
-            .fill(&db.storage, u64::from(rows), &mut |out| {
+        index
+            .fill(u64::from(rows), &mut |out| {
                 Ok(entries.next().map(|(entry, row)| {
                     *out = entry;
                     row
@@ -284,13 +284,13 @@ fn summaries_widen_go_and_come_again_also_after_a_crash() {
     let mut db = Db::new();
     let rel = db.rel();
     let mut rows = (0..10u32).map(|block| (span(block.into(), block.into()), block));
-    let built = AnyIndex::Brin(summaries(&db, rel)).fill(&db.storage, 10, &mut |out| {
+    let built = AnyIndex::Brin(summaries(&db, rel)).fill(10, &mut |out| {
         Ok(rows.next().map(|(key, block)| {
             *out = key;
             TupleId { block, offset: 1 }
         }))
     });
-    drop(built.expect("fill"));
+    built.expect("fill");
     // The ranges of the pages 12 to 18 have no summary.
     assert_eq!(pages(&db, rel, 5, 6), [4, 5, 6, 7, 12, 13, 14, 15, 16, 17, 18]);
     let (index, session) = (summaries(&db, rel), db.session());

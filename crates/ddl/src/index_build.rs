@@ -140,7 +140,7 @@ fn fill_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Resu
         AnyIndex::IvfFlat(lists) => lists.build_with = (memory, helpers.count()),
         _ => {}
     }
-    let built = files.fill(storage, rows, &mut |key| {
+    let built = files.fill(rows, &mut |key| {
         let Some(place) = keys.next(key)? else { return Ok(None) };
         progress.add(Count::RowsDone, 1);
         if index.unique {
@@ -164,7 +164,7 @@ fn fill_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Resu
     });
     match duplicate {
         Some(root) => Err(duplicated(cx, table, index, &handle, root)),
-        None => built.map(drop),
+        None => built,
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) use rewrite::{Rewritten, nobody};
 pub struct BTree {
     /// The files.
     pub rel: RelId,
-    storage: Arc<Storage>,
+    pub(crate) storage: Arc<Storage>,
     state: Arc<RelState>,
     /// The shortest bound between two leaf entries.
     separator: Separator,
@@ -154,7 +154,7 @@ impl BTree {
         BTree { rel, storage: storage.clone(), state, separator }
     }
 
-    fn pin(&self, block: u32) -> Result<Pinned> {
+    pub(crate) fn pin(&self, block: u32) -> Result<Pinned> {
         self.storage.pool.pin(PageId::main(self.rel, block))
     }
 

@@ -242,27 +242,24 @@ fn check_entry(entry: &[u8]) -> Result<()> {
     Ok(())
 }
 
-impl IndexMethod for GinIndex {
-    const METHOD: AccessMethod = AccessMethod::Gin;
-
-    fn open(storage: &Arc<Storage>, rel: RelId) -> GinIndex {
+impl GinIndex {
+    /// Names an index; no I/O.
+    pub fn open(storage: &Arc<Storage>, rel: RelId) -> GinIndex {
         let state = crate::registry::state_of(storage, rel);
         state.index.gin();
         let tree = BTree::with_separator(storage, rel, separator);
         GinIndex { rel, tree, state, pending_limit: None }
     }
+}
 
-    fn build(
-        storage: &Arc<Storage>,
-        rel: RelId,
-        _: u64,
-        next: &mut NextEntry<'_>,
-    ) -> Result<GinIndex> {
-        let index = GinIndex::open(storage, rel);
+impl IndexMethod for GinIndex {
+    const METHOD: AccessMethod = AccessMethod::Gin;
+
+    fn fill(&self, _rows: u64, next: &mut NextEntry<'_>) -> Result<()> {
         let mut builder = Builder { next, ahead: None, ended: false, rows: Vec::new() };
-        index.tree.clone().fill(&mut |key| builder.segment(key))?;
-        index.shared().pending.store(0, std::sync::atomic::Ordering::Relaxed);
-        Ok(index)
+        BTree::fill(self.tree.clone(), &mut |key| builder.segment(key))?;
+        self.shared().pending.store(0, std::sync::atomic::Ordering::Relaxed);
+        Ok(())
     }
 
     fn entries(key: &[u8], each: &mut dyn FnMut(&[u8])) {

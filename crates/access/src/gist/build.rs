@@ -20,7 +20,7 @@ impl GistIndex {
     /// Fills an index whose file is empty.
     ///
     /// # Errors
-    /// As [`crate::IndexMethod::build`].
+    /// As [`crate::IndexMethod::fill`].
     pub fn fill(&self, next: &mut NextEntry<'_>) -> Result<()> {
         if self.storage.extend(self.rel, Fork::Main, 2)? != 0 {
             return Err(base::Error::internal(format!("index {} is not empty", self.rel.0)));

@@ -254,23 +254,8 @@ impl GistIndex {
 impl IndexMethod for GistIndex {
     const METHOD: AccessMethod = AccessMethod::Gist;
 
-    fn open(storage: &Arc<Storage>, rel: RelId) -> GistIndex {
-        GistIndex::open(storage, rel, AccessMethod::Gist)
-    }
-
-    fn build(
-        storage: &Arc<Storage>,
-        rel: RelId,
-        _rows: u64,
-        next: &mut NextEntry<'_>,
-    ) -> Result<GistIndex> {
-        let index = GistIndex::open(storage, rel, AccessMethod::Gist);
-        index.fill(next)?;
-        Ok(index)
-    }
-
-    fn entries(key: &[u8], each: &mut dyn FnMut(&[u8])) {
-        each(key);
+    fn fill(&self, _rows: u64, next: &mut NextEntry<'_>) -> Result<()> {
+        GistIndex::fill(self, next)
     }
 
     fn insert(

@@ -21,7 +21,7 @@
 
 mod build;
 mod insert;
-mod page;
+pub(crate) mod page;
 mod split;
 mod vacuum;
 mod verify;
@@ -53,7 +53,7 @@ const CHUNK: u32 = 128;
 pub struct HashIndex {
     /// The files.
     pub rel: RelId,
-    storage: Arc<Storage>,
+    pub(crate) storage: Arc<Storage>,
     state: Arc<RelState>,
 }
 
@@ -107,7 +107,7 @@ pub fn code(key: &[u8]) -> u32 {
 }
 
 impl HashIndex {
-    fn pin(&self, block: u32) -> Result<Pinned> {
+    pub(crate) fn pin(&self, block: u32) -> Result<Pinned> {
         self.storage.pool.pin(PageId::main(self.rel, block))
     }
 
@@ -258,20 +258,18 @@ impl HashIndex {
     }
 }
 
+impl HashIndex {
+    /// Names an index; no I/O.
+    pub fn open(storage: &Arc<Storage>, rel: RelId) -> HashIndex {
+        HashIndex { rel, storage: storage.clone(), state: registry::state_of(storage, rel) }
+    }
+}
+
 impl IndexMethod for HashIndex {
     const METHOD: AccessMethod = AccessMethod::Hash;
 
-    fn open(storage: &Arc<Storage>, rel: RelId) -> HashIndex {
-        HashIndex { rel, storage: storage.clone(), state: registry::state_of(storage, rel) }
-    }
-
-    fn build(
-        storage: &Arc<Storage>,
-        rel: RelId,
-        rows: u64,
-        next: &mut NextEntry<'_>,
-    ) -> Result<HashIndex> {
-        build::build(HashIndex::open(storage, rel), rows, next)
+    fn fill(&self, rows: u64, next: &mut NextEntry<'_>) -> Result<()> {
+        build::build(self.clone(), rows, next).map(drop)
     }
 
     fn entries(key: &[u8], each: &mut dyn FnMut(&[u8])) {

@@ -190,7 +190,7 @@ impl HnswIndex {
     /// Fills an index whose file is empty, from entries in an order that has nothing to do with the vectors.
     ///
     /// # Errors
-    /// As [`crate::IndexMethod::build`].
+    /// As [`crate::IndexMethod::fill`].
     pub fn fill(&self, next: &mut NextEntry<'_>) -> Result<()> {
         let (m, ef_construction) = (usize::from(self.m), usize::from(self.ef_construction));
         let meta = Meta { m, ef_construction, entry: Place::NOWHERE, level: 0 };

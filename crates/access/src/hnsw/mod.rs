@@ -39,7 +39,7 @@ use txn::Transaction;
 
 use crate::btree::{Inserted, Unique};
 use crate::cells::{CellFile, CellState, Cells, Place};
-use crate::method::{Found, IndexMethod, NextEntry, Report, Search, wrong_search};
+use crate::method::{IndexMethod, NextEntry, Report};
 use crate::registry::{self, RelState};
 use crate::vector::{PlaceHash, VectorOps, VectorSearch, ops_of, scrambled};
 
@@ -198,23 +198,8 @@ impl Graph for View<'_> {
 impl IndexMethod for HnswIndex {
     const METHOD: AccessMethod = AccessMethod::Hnsw;
 
-    fn open(storage: &Arc<Storage>, rel: RelId) -> HnswIndex {
-        HnswIndex::open(storage, rel)
-    }
-
-    fn build(
-        storage: &Arc<Storage>,
-        rel: RelId,
-        _rows: u64,
-        next: &mut NextEntry<'_>,
-    ) -> Result<HnswIndex> {
-        let index = HnswIndex::open(storage, rel);
-        index.fill(next)?;
-        Ok(index)
-    }
-
-    fn entries(key: &[u8], each: &mut dyn FnMut(&[u8])) {
-        each(key);
+    fn fill(&self, _rows: u64, next: &mut NextEntry<'_>) -> Result<()> {
+        HnswIndex::fill(self, next)
     }
 
     fn insert(
@@ -232,10 +217,6 @@ impl IndexMethod for HnswIndex {
     fn insert_entry(&self, tx: &Transaction, entry: &[u8], root: TupleId) -> Result<()> {
         tx.writes_page(self.rel, 0)?;
         self.add(entry, root, true)
-    }
-
-    fn collect(&self, _: &Transaction, _: &Search, _: &mut dyn FnMut(Found)) -> Result<()> {
-        Err(wrong_search(Self::METHOD))
     }
 
     fn bulk_delete(&self, dead: &dyn Fn(TupleId) -> bool) -> Result<u64> {

@@ -47,7 +47,7 @@ impl IvfIndex {
     /// ones are the sample.
     ///
     /// # Errors
-    /// As [`crate::IndexMethod::build`].
+    /// As [`crate::IndexMethod::fill`].
     pub fn fill(&self, next: &mut NextEntry<'_>) -> Result<()> {
         self.file.begin(KIND_META, &[0; 16])?;
         let wanted = (self.lists as usize * FOR_EACH).max(LEAST);

@@ -25,7 +25,7 @@ use txn::Transaction;
 
 use crate::btree::{Inserted, Unique};
 use crate::cells::{self, CELL_MAX, CellFile, CellState, Cells, Place, Room};
-use crate::method::{Found, IndexMethod, NextEntry, Report, Search, wrong_search};
+use crate::method::{IndexMethod, NextEntry, Report};
 use crate::registry::{self, RelState};
 use crate::vector::{VectorOps, ops_of};
 
@@ -337,23 +337,8 @@ fn check_len(vector: &[u8]) -> Result<()> {
 impl IndexMethod for IvfIndex {
     const METHOD: AccessMethod = AccessMethod::IvfFlat;
 
-    fn open(storage: &Arc<Storage>, rel: RelId) -> IvfIndex {
-        IvfIndex::open(storage, rel)
-    }
-
-    fn build(
-        storage: &Arc<Storage>,
-        rel: RelId,
-        _rows: u64,
-        next: &mut NextEntry<'_>,
-    ) -> Result<IvfIndex> {
-        let index = IvfIndex::open(storage, rel);
-        index.fill(next)?;
-        Ok(index)
-    }
-
-    fn entries(key: &[u8], each: &mut dyn FnMut(&[u8])) {
-        each(key);
+    fn fill(&self, _rows: u64, next: &mut NextEntry<'_>) -> Result<()> {
+        IvfIndex::fill(self, next)
     }
 
     fn insert(
@@ -371,10 +356,6 @@ impl IndexMethod for IvfIndex {
     fn insert_entry(&self, tx: &Transaction, entry: &[u8], root: TupleId) -> Result<()> {
         tx.writes_page(self.rel, 0)?;
         self.add(entry, root, true)
-    }
-
-    fn collect(&self, _: &Transaction, _: &Search, _: &mut dyn FnMut(Found)) -> Result<()> {
-        Err(wrong_search(Self::METHOD))
     }
 
     fn bulk_delete(&self, dead: &dyn Fn(TupleId) -> bool) -> Result<u64> {
