@@ -3,6 +3,7 @@
 #[path = "support/mod.rs"]
 mod support;
 
+use support::client::Client;
 use support::{Server, TempDir};
 
 #[test]
@@ -39,5 +40,30 @@ fn a_table_tells_how_it_grew_and_which_pages_are_in_memory() {
     let all = "SELECT count(*) = (SELECT setting::int8 FROM pg_settings
                                   WHERE name = 'shared_buffers') FROM pg_buffercache";
     assert_eq!(server.query(all), "t");
+    assert!(server.stop());
+}
+
+#[test]
+fn a_new_start_has_the_pages_of_the_last_one() {
+    let dir = TempDir::new("autoprewarm");
+    let start = |on: &str| Server::start(&dir.path().join("data"), &[on]);
+    let many = "SELECT count(*) > 50 FROM pg_buffercache
+                WHERE relfilenode = (SELECT relfilenode FROM pg_class WHERE relname = 'warm')";
+    let server = start("pg_prewarm.autoprewarm=on");
+    let made = "CREATE EXTENSION pg_prewarm;
+                CREATE TABLE warm AS SELECT n, repeat('x', 500) AS t FROM generate_series(1, 2000) n";
+    server.query(made);
+    assert_eq!(server.query(many), "t");
+    assert!(server.stop());
+    let server = start("pg_prewarm.autoprewarm=on");
+    Client::connect(server.port).expect("a connection").await_one(many, "t");
+    let running = server.psql(&["-Atq"], "SELECT autoprewarm_start_worker()");
+    assert!(running.contains("already running"), "{running}");
+    assert!(server.stop());
+    let server = start("pg_prewarm.autoprewarm=off");
+    assert_eq!(server.query(many), "f", "nobody has asked for the pages");
+    assert_eq!(server.query("SELECT autoprewarm_dump_now() > 0"), "t");
+    let off = server.psql(&["-Atq"], "SELECT autoprewarm_start_worker()");
+    assert!(off.contains("is disabled"), "{off}");
     assert!(server.stop());
 }

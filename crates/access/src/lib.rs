@@ -21,6 +21,7 @@ pub mod hnsw;
 pub mod index;
 pub mod ivf;
 mod method;
+pub mod occupancy;
 mod registry;
 mod space;
 mod state;

@@ -4,10 +4,11 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use access::Heap;
 use access::check::KeyOf;
 use access::heap::inspect::Contents;
 pub use access::heap::inspect::{Item, bounds, items};
+use access::occupancy::{HashPages, TreePages};
+use access::{AnyIndex, Heap};
 use base::{RelId, Result, err};
 use catalog::{Index, Table};
 use sql::expr::Expr;
@@ -156,6 +157,34 @@ pub fn locked_rows(
 pub fn page_visibility(cx: &ExecContext<'_>, table: &Table, block: u32) -> Result<(bool, bool)> {
     let heap = Heap::open(&cx.engine.storage, RelId(table.rel));
     heap.visibility(cx.tx.manager(), block)
+}
+
+/// The pages of an index, by its method.
+pub enum IndexPages {
+    /// Of a B-tree.
+    Tree(TreePages),
+    /// Of a hash index.
+    Hash(HashPages),
+    /// Of a GIN index: rows of its pending list, and their bytes.
+    Pending(u64, u64),
+    /// Of another.
+    Other,
+}
+
+/// What the pages of an index hold.
+///
+/// # Errors
+/// I/O, interrupts.
+pub fn index_pages(cx: &ExecContext<'_>, index: &Index) -> Result<IndexPages> {
+    Ok(match index_search::open(index, &cx.engine.storage) {
+        AnyIndex::BTree(tree) => IndexPages::Tree(tree.occupancy()?),
+        AnyIndex::Hash(index) => IndexPages::Hash(index.occupancy()?),
+        AnyIndex::Gin(index) => {
+            let (rows, bytes) = index.pending()?;
+            IndexPages::Pending(rows, bytes)
+        }
+        _ => IndexPages::Other,
+    })
 }
 
 /// Faults of a table's pages.

@@ -54,6 +54,7 @@ pub mod overflow;
 pub mod parallel;
 pub mod partition;
 pub mod plan_slot;
+pub mod prewarm;
 pub mod publisher;
 pub mod redistribute;
 pub mod relation_lock;

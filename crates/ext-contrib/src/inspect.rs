@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
+use base::settings::{live_bool, setting};
 use base::{Oid, Result, bail, err};
 use catalog::{Index, Table};
 use exec::context::ExecContext;
-use exec::inspect::{self, Paged};
+use exec::inspect::{self, IndexPages, Paged};
 use exec::native::{Native, SetCall, Symbols};
 use types::Datum;
 use types::datum::Shape;
@@ -30,7 +31,14 @@ pub static LIBRARIES: [Library; 8] = [
 
 /// Their functions.
 pub const SYMBOLS: [(&str, Symbols); 8] = [
-    ("pg_prewarm", &[("pg_prewarm", Native::Scalar(prewarm))]),
+    (
+        "pg_prewarm",
+        &[
+            ("pg_prewarm", Native::Scalar(prewarm)),
+            ("autoprewarm_dump_now", Native::Scalar(dump_pages)),
+            ("autoprewarm_start_worker", Native::Scalar(start_worker)),
+        ],
+    ),
     ("pg_freespacemap", &[("pg_freespace", Native::Scalar(free_space))]),
     (
         "pg_visibility",
@@ -53,6 +61,10 @@ pub const SYMBOLS: [(&str, Symbols); 8] = [
             ("pg_relpages_v1_5", Native::Scalar(|args, cx| pages(named(&args[0], cx)?, cx))),
             ("pg_relpagesbyid_v1_5", Native::Scalar(|args, cx| pages(oid(&args[0]), cx))),
             ("pgstattuple_approx_v1_5", Native::Scalar(approximate)),
+            ("pgstatindex_v1_5", Native::Scalar(|args, cx| tree_pages(named(&args[0], cx)?, cx))),
+            ("pgstatindexbyid_v1_5", Native::Scalar(|args, cx| tree_pages(oid(&args[0]), cx))),
+            ("pgstatginindex_v1_5", Native::Scalar(|args, cx| pending_pages(oid(&args[0]), cx))),
+            ("pgstathashindex", Native::Scalar(|args, cx| hash_pages(oid(&args[0]), cx))),
         ],
     ),
     (
@@ -165,6 +177,20 @@ fn prewarm(args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
     relation.read(cx, first as u32..=last as u32).map(whole)
 }
 
+fn dump_pages(_args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
+    exec::prewarm::dump(&cx.engine.storage).map(whole)
+}
+
+/// The server's thread is always there; the setting says whether it does anything.
+fn start_worker(_args: &[Datum], _cx: &mut ExecContext<'_>) -> Result<Datum> {
+    let state = match live_bool(setting::PG_PREWARM_AUTOPREWARM) {
+        true => "worker is already running",
+        false => "is disabled",
+    };
+    Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "autoprewarm {state}")
+        .hint("pg_prewarm.autoprewarm switches it on and off."))
+}
+
 fn free_space(args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
     let relation = paged(oid(&args[0]), cx)?;
     let number = block(&args[1], 0)?;
@@ -274,6 +300,102 @@ fn statistics(id: u32, cx: &mut ExecContext<'_>) -> Result<Datum> {
         share(held.dead_bytes, bytes),
         whole(held.free_bytes),
         share(held.free_bytes, bytes),
+    ];
+    Ok(record(&columns, fields))
+}
+
+/// The contents of the pages of an index, which must be of a method.
+fn occupied<T>(
+    id: u32,
+    method: &str,
+    wanted: fn(IndexPages) -> Option<T>,
+    cx: &mut ExecContext<'_>,
+) -> Result<T> {
+    let found = match inspect::relation(cx, id)? {
+        Ok(Paged::Index(index)) => {
+            wanted(inspect::index_pages(cx, &index)?).ok_or(index.name.clone())
+        }
+        Ok(Paged::Table(table)) => Err(table.name.clone()),
+        Err((name, _)) => Err(name),
+    };
+    found.map_err(|name| err!(WRONG_OBJECT_TYPE, "relation \"{name}\" is not a {method} index"))
+}
+
+fn tree_pages(id: u32, cx: &mut ExecContext<'_>) -> Result<Datum> {
+    let of_tree = |pages| match pages {
+        IndexPages::Tree(pages) => Some(pages),
+        _ => None,
+    };
+    let pages = occupied(id, "btree", of_tree, cx)?;
+    let columns = [
+        ("version", INT4),
+        ("tree_level", INT4),
+        ("index_size", INT8),
+        ("root_block_no", INT8),
+        ("internal_pages", INT8),
+        ("leaf_pages", INT8),
+        ("empty_pages", INT8),
+        ("deleted_pages", INT8),
+        ("avg_leaf_density", FLOAT8),
+        ("leaf_fragmentation", FLOAT8),
+    ];
+    // Two digits behind the point, as PostgreSQL's has them.
+    let percent =
+        |part: u64, all: u64| Datum::Float8((part as f64 / all as f64 * 10_000.0).round() / 100.0);
+    let leaves = pages.leaves + pages.empty;
+    let fields = vec![
+        Datum::Int4(4),
+        Datum::Int4(i32::from(pages.level)),
+        whole(pages.all * 8192),
+        whole(u64::from(pages.root)),
+        whole(pages.inner),
+        whole(pages.leaves),
+        whole(pages.empty),
+        whole(pages.unused),
+        percent(pages.leaf_bytes - pages.free_bytes.min(pages.leaf_bytes), pages.leaf_bytes),
+        percent(pages.out_of_order, leaves),
+    ];
+    Ok(record(&columns, fields))
+}
+
+fn pending_pages(id: u32, cx: &mut ExecContext<'_>) -> Result<Datum> {
+    let of_gin = |pages| match pages {
+        IndexPages::Pending(rows, bytes) => Some((rows, bytes)),
+        _ => None,
+    };
+    let (rows, bytes) = occupied(id, "GIN", of_gin, cx)?;
+    let columns = [("version", INT4), ("pending_pages", INT4), ("pending_tuples", INT8)];
+    let pages = Datum::Int4(bytes.div_ceil(8192).min(i32::MAX as u64) as i32);
+    Ok(record(&columns, vec![Datum::Int4(2), pages, whole(rows)]))
+}
+
+fn hash_pages(id: u32, cx: &mut ExecContext<'_>) -> Result<Datum> {
+    let of_hash = |pages| match pages {
+        IndexPages::Hash(pages) => Some(pages),
+        _ => None,
+    };
+    let pages = occupied(id, "hash", of_hash, cx)?;
+    let columns = [
+        ("version", INT4),
+        ("bucket_pages", INT8),
+        ("overflow_pages", INT8),
+        ("bitmap_pages", INT8),
+        ("unused_pages", INT8),
+        ("live_items", INT8),
+        ("dead_items", INT8),
+        ("free_percent", FLOAT8),
+    ];
+    let all = pages.room.max(1) as f64;
+    let fields = vec![
+        Datum::Int4(4),
+        whole(pages.buckets),
+        whole(pages.overflows),
+        // What is free is in a list, which needs no pages.
+        whole(0),
+        whole(pages.unused),
+        whole(pages.entries),
+        whole(0),
+        Datum::Float8(100.0 - pages.entries as f64 / all * 100.0),
     ];
     Ok(record(&columns, fields))
 }

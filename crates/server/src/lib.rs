@@ -43,6 +43,7 @@ pub mod null_server;
 pub mod packages;
 mod partition_maintenance;
 pub mod prepared;
+mod prewarmer;
 mod primary;
 pub mod profiler;
 pub mod registry;

@@ -22,8 +22,8 @@ use crate::server::Server;
 use crate::signals::{self, Stop};
 use crate::standby::{self, Standby};
 use crate::{
-    control, directory, http, listener, log, primary, resize, saved_statistics, supervisor,
-    wait_sampler,
+    control, directory, http, listener, log, prewarmer, primary, resize, saved_statistics,
+    supervisor, wait_sampler,
 };
 
 /// Serves a data directory (a missing or empty one is initialised first) until it is told to stop.
@@ -131,6 +131,7 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
     server.resizer.start(&server, resize::work);
     saved_statistics::restore(&server);
     server.statistics.start(&server, saved_statistics::work);
+    server.prewarmer.start(&server, prewarmer::work);
     if follows {
         log::info("entering standby mode");
         server.applier.start(&server, standby::apply::work);
@@ -239,10 +240,12 @@ fn until_stopped(server: &Arc<Server>) -> Result<()> {
     server.statistics.stop();
     server.alerter.stop();
     server.exporter.stop();
+    server.prewarmer.stop();
     server.profiler.thread.stop();
     server.http.stop();
     server.workers.shutdown();
     saved_statistics::save(server);
+    prewarmer::save(server);
     if !server.standby.follows() {
         server.engine.catalog.sequences.flush()?;
     }

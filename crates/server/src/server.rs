@@ -99,6 +99,8 @@ pub struct Server {
     pub resizer: Background,
     /// Writes the statistics that outlive the server.
     pub statistics: Background,
+    /// Reads pages at the start, and notes which are in memory.
+    pub prewarmer: Background,
     /// Makes partitions by interval ahead of time and takes old ones away.
     pub partitions: Background,
     /// Begins workers of subscriptions.
@@ -185,6 +187,7 @@ impl Server {
             autovacuum: Background::new("autovacuum launcher"),
             resizer: Background::new("resizer"),
             statistics: Background::new("statistics writer"),
+            prewarmer: Background::new("autoprewarm leader"),
             partitions: Background::new("partition maintenance"),
             subscriber: Background::new("logical replication launcher"),
             subscriptions: crate::subscription::registry::Workers::default(),

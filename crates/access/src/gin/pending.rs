@@ -35,6 +35,14 @@ fn pending_key(row: TupleId, key: &[u8]) -> Vec<u8> {
 }
 
 impl GinIndex {
+    /// Calls `each` with the entries of the pending list.
+    pub(crate) fn each_pending(&self, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+        self.tree.read_range(&range(), &mut |key| {
+            each(key);
+            true
+        })
+    }
+
     /// Adds a row to the pending list, and empties that when it has more than `limit` bytes.
     pub(super) fn add_later(
         &self,
