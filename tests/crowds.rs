@@ -303,6 +303,7 @@ const KEPT: &[(&str, &str, &str)] = &[
         "SHOW pg_trgm.strict_word_similarity_threshold",
         "{f}",
     ),
+    ("SELECT isn_weak({n} % 2 = 0)", "SELECT isn_weak()::int", "{even}"),
     ("SET hnsw.ef_search = {m}", "SHOW hnsw.ef_search", "{m}"),
     ("CREATE TEMP TABLE own AS SELECT hstore('k', '{n}') AS h", "SELECT h -> 'k' FROM own", "{n}"),
 ];
@@ -335,6 +336,7 @@ const VALUES: &[(&str, &str)] = &[
     ("bt_index_check('things_pkey') IS NULL", "f"),
     ("(SELECT count(*) FROM pgrowlocks('things'))", "0"),
     ("ssl_is_used()", "f"),
+    ("isbn_of({n})::text = isbn_of({n})::text", "t"),
     // One row of things by an index of each method.
     ("(SELECT id FROM things WHERE words LIKE '%x{n}y%')", "{n}"),
     ("(SELECT id FROM things WHERE tags @> ARRAY[{n}])", "{n}"),
@@ -362,6 +364,8 @@ const THINGS: &str = "
   CREATE INDEX ON things USING gin (id);
   CREATE INDEX ON things USING gist (id, words);
   VACUUM ANALYZE things;
+  CREATE FUNCTION isbn_of(n int) RETURNS isbn13 LANGUAGE sql AS
+    'SELECT make_valid((''978'' || lpad(n::text, 9, ''0'') || ''0!'')::ean13::isbn13)';
   CREATE SEQUENCE numbers;
   CREATE TABLE changed (id int, name text, at timestamp, l lo);
   CREATE TRIGGER a BEFORE INSERT ON changed FOR EACH ROW EXECUTE FUNCTION autoinc(id, numbers);
@@ -373,6 +377,7 @@ const THINGS: &str = "
 fn own(text: &str, n: usize) -> String {
     text.replace("{f}", &format!("0.{:04}", n + 1000).trim_end_matches('0').to_owned())
         .replace("{m}", &(n % 900 + 10).to_string())
+        .replace("{even}", &u8::from(n % 2 == 0).to_string())
         .replace("{n}", &n.to_string())
 }
 

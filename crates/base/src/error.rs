@@ -166,7 +166,7 @@ impl Error {
         Error::new(sqlstate::INTERNAL_ERROR, message)
     }
 
-    /// `58030`, with what was being done and what the system said.
+    /// `58030` or the code of what the system said, with that and what was being done.
     #[cold]
     #[track_caller]
     pub fn io(doing: impl fmt::Display, error: &std::io::Error) -> Error {
@@ -174,6 +174,8 @@ impl Error {
             Some(28) => sqlstate::DISK_FULL,
             Some(2) => sqlstate::UNDEFINED_FILE,
             Some(17) => sqlstate::DUPLICATE_FILE,
+            Some(1 | 13 | 30) => sqlstate::INSUFFICIENT_PRIVILEGE,
+            Some(20 | 21 | 39) => sqlstate::WRONG_OBJECT_TYPE,
             Some(23 | 24) => sqlstate::INSUFFICIENT_RESOURCES,
             _ => sqlstate::IO_ERROR,
         };

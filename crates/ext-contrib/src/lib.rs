@@ -21,6 +21,7 @@ mod fuzzystrmatch;
 mod hstore;
 mod inspect;
 mod intarray;
+mod isn;
 mod ltree;
 mod pg_trgm;
 mod pgcrypto;
@@ -52,6 +53,7 @@ const LIBRARIES: &[&Library] = &[
     &ltree::LIBRARY,
     &intarray::LIBRARY,
     &adminpack::LIBRARY,
+    &isn::LIBRARY,
     &file_fdw::LIBRARY,
 ];
 
@@ -71,6 +73,7 @@ pub fn register() {
     dictionaries::register();
     exec::native::register("unaccent", dictionaries::SYMBOLS);
     exec::native::register("pg_trgm", pg_trgm::SYMBOLS);
+    exec::native::register("isn", isn::SYMBOLS);
     exec::native::register("adminpack", adminpack::SYMBOLS);
     exec::native::register("tablefunc", tablefunc::SYMBOLS);
     exec::native::register("file_fdw", file_fdw::SYMBOLS);

@@ -156,6 +156,7 @@ pub fn format_context(settings: &settings::Settings) -> FormatContext {
         text_search_config: settings.str(setting::DEFAULT_TEXT_SEARCH_CONFIG).into(),
         client_encoding: Encoding::find(settings.str(setting::CLIENT_ENCODING)).unwrap_or_default(),
         bytea_hex: settings.str(setting::BYTEA_OUTPUT) == "hex",
+        isn_weak: settings.bool(setting::ISN_WEAK),
         now: 0,
     }
 }

@@ -446,6 +446,7 @@ impl SessionHooks for Hooks<'_> {
                 Datum::Text(exports.export(self.tx, self.database, pid)?.into())
             }
             F::PgBackendPid => Datum::Int4(self.entry.pid),
+            F::CurrentQuery => Datum::text(&self.entry.activity().query.text()),
             F::PgCancelBackend => {
                 self.signal(pid(args.first())?, Interrupt::Cancel, acting.role)?
             }

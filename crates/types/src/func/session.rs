@@ -317,6 +317,7 @@ session_functions! {
         InetServerAddr "inet_server_addr",
         InetServerPort "inet_server_port",
         PgAutonomous "pg_autonomous",
+        CurrentQuery "current_query",
         PgBackendPid "pg_backend_pid",
         PgBlockingPids "pg_blocking_pids",
         PgCancelBackend "pg_cancel_backend",
@@ -468,7 +469,6 @@ session_functions! {
     /// Known, and not run by name: an error says so, unless evaluation handles it.
     Unsupported {
         ExtensionSupport "extension_support",
-        CurrentQuery "current_query",
         PgCollationFor "pg_collation_for",
         PgColumnCompression "pg_column_compression",
         PgImportSystemCollations "pg_import_system_collations",

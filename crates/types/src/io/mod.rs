@@ -60,6 +60,8 @@ pub struct FormatContext {
     pub text_search_config: std::sync::Arc<str>,
     /// `client_encoding`, in which texts come and go; COPY's too, unless it has another.
     pub client_encoding: crate::encodings::Encoding,
+    /// `isn.weak`.
+    pub isn_weak: bool,
     /// Start of the transaction, for `'now'` and `'today'`: microseconds since 2000-01-01 UTC.
     pub now: i64,
 }
@@ -76,6 +78,7 @@ impl Default for FormatContext {
             bytea_hex: true,
             text_search_config: "pg_catalog.english".into(),
             client_encoding: crate::encodings::Encoding::UTF8,
+            isn_weak: false,
             now: 0,
         }
     }
