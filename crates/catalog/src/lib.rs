@@ -50,5 +50,5 @@ pub use object::{
 };
 pub use prepared::Restored;
 pub use snapshot::Snapshot;
-pub use store::{Catalog, CatalogTx, overflow_rel};
+pub use store::{Catalog, CatalogTx, HelperView, overflow_rel};
 pub use type_view::TypeView;

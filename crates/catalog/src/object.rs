@@ -246,6 +246,21 @@ impl Object {
         }
     }
 
+    /// The types of its columns, parameters and results, and those that a type is made of.
+    pub fn types(&self) -> Vec<Id> {
+        match self {
+            Object::Table(t) => t.columns.iter().map(|c| c.ty).collect(),
+            Object::Function(f) => f.args.iter().map(|a| a.ty).chain([f.result]).collect(),
+            Object::Type(t) => match &t.kind {
+                UserTypeKind::Domain { base, .. } => vec![*base],
+                UserTypeKind::Composite(columns) => columns.iter().map(|c| c.ty).collect(),
+                UserTypeKind::Range(range) => vec![range.subtype],
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        }
+    }
+
     /// The id that the catalog keeps it under.
     pub fn oid(&self) -> Id {
         match self {

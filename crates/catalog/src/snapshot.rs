@@ -607,7 +607,10 @@ impl Snapshot {
     ) -> Option<&Arc<UserType>> {
         match schema {
             Some(schema) => self.type_in(self.schema_named(schema)?.oid, name),
-            None => path.iter().find_map(|s| self.type_in(*s, name)),
+            None => {
+                let first = self.implicit_temporary(path).into_iter();
+                first.chain(path.iter().copied()).find_map(|s| self.type_in(s, name))
+            }
         }
     }
 

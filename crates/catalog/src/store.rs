@@ -40,7 +40,7 @@ use crate::database::{Closed, OpenDatabase, SHARED};
 use crate::object::{Id, Index, Object, Table, ids};
 use crate::prepared::Restored;
 use crate::sequence::Sequences;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, TypeId};
 use crate::temp::{self, Temp, TempMark};
 
 /// The internal heap's files.
@@ -92,6 +92,29 @@ pub struct CatalogTx {
     pub(crate) temp: Option<Box<Temp>>,
     /// Databases that nobody may enter before the transaction ends.
     pub(crate) doors: Vec<Closed>,
+    /// The view is another thread's and stays as it is.
+    fixed: bool,
+}
+
+/// The view that helpers of a statement have of the catalog.
+#[derive(Clone)]
+pub struct HelperView {
+    catalog: Arc<Catalog>,
+    database: Arc<OpenDatabase>,
+    /// The statement's transaction has changes: the version below, the view with them, its number.
+    private: Option<(Arc<Snapshot>, Arc<Snapshot>, u64)>,
+}
+
+impl HelperView {
+    /// A helper's own access to the catalog, which it does not change.
+    pub fn open(&self) -> CatalogTx {
+        let mut made = CatalogTx::new(&self.catalog, &self.database);
+        if let Some((base, view, generation)) = &self.private {
+            (made.base, made.private) = (base.clone(), Some(view.clone()));
+            (made.generation, made.fixed) = (*generation, true);
+        }
+        made
+    }
 }
 
 /// The changes of a transaction; cheap to copy for savepoints.
@@ -367,6 +390,17 @@ impl CatalogTx {
             changes: Changes::default(),
             temp: None,
             doors: Vec::new(),
+            fixed: false,
+        }
+    }
+
+    /// For a helper of a statement: it reads what the statement's own thread sees, with that transaction's changes.
+    pub fn for_helper(&mut self) -> HelperView {
+        let private = if self.is_private() { Some(self.view()) } else { None };
+        HelperView {
+            catalog: self.catalog.clone(),
+            database: self.database.clone(),
+            private: private.map(|view| (self.base.clone(), view, self.generation)),
         }
     }
 
@@ -384,7 +418,7 @@ impl CatalogTx {
 
     /// The published version.
     pub fn published(&mut self) -> &Arc<Snapshot> {
-        if self.base.version != self.database.version() {
+        if !self.fixed && self.base.version != self.database.version() {
             self.base = self.database.current();
             self.private = None;
         }
@@ -397,6 +431,9 @@ impl CatalogTx {
         let base = self.published().clone();
         if !self.is_private() {
             return base;
+        }
+        if let (true, Some(view)) = (self.fixed, &self.private) {
+            return view.clone();
         }
         if let Some(private) = self.private.as_mut().filter(|_| !self.pending.is_empty()) {
             let snapshot = Arc::make_mut(private);
@@ -443,7 +480,7 @@ impl CatalogTx {
 
     /// Whether its view is not the published version.
     fn is_private(&self) -> bool {
-        self.changed() || self.temp.is_some()
+        self.changed() || self.temp.is_some() || self.fixed
     }
 
     /// The session's schema for temporary objects, if it has one.
@@ -537,8 +574,8 @@ impl CatalogTx {
     /// Puts an object in (new or changed): into the heap and into the private version.
     ///
     /// # Errors
-    /// `XX000` when somebody else changed it since the view was made; `0A000` when it calls a temporary function and is
-    /// permanent; lock and I/O errors.
+    /// `XX000` when somebody else changed it since the view was made; `0A000` when it calls a temporary function
+    /// or uses a temporary type and is permanent; lock and I/O errors.
     pub fn put(&mut self, tx: &Transaction, object: Object) -> Result<()> {
         let id = object.oid();
         if let Some(temp) = self.temp.as_mut().filter(|_| temp::is_temporary(id)) {
@@ -558,6 +595,12 @@ impl CatalogTx {
             && self.view().function(called).is_some()
         {
             return Err(Error::unsupported("a permanent object that calls a temporary function"));
+        }
+        if self.temp.is_some()
+            && let Some(ty) = object.types().into_iter().find(|id| temp::is_temporary(*id))
+            && matches!(self.view().type_id(ty), Some(TypeId::User(..)))
+        {
+            return Err(Error::unsupported("a permanent object that uses a temporary type"));
         }
         let key = (if object.is_shared() { SHARED } else { self.database.oid() }, id);
         self.claim(tx, key)?;

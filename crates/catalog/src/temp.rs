@@ -30,7 +30,7 @@ use base::{Fork, Oid, RelId, Result, WaitEvent, err};
 use imbl::OrdMap;
 use sched::Mutex;
 
-use crate::object::{Id, Object, OnCommit, Schema, Table};
+use crate::object::{Id, Object, OnCommit, Schema, Table, UserTypeKind};
 use crate::snapshot::Snapshot;
 use crate::store::Catalog;
 
@@ -375,6 +375,12 @@ impl Temp {
                 Object::Sequence(sequence) => {
                     used.insert(sequence.rel);
                 }
+                Object::Type(ty) => {
+                    used.extend([ty.array, ty.class]);
+                    if let UserTypeKind::Enum(labels) = &ty.kind {
+                        used.extend(labels.iter().map(|label| label.oid));
+                    }
+                }
                 _ => {}
             }
         }
@@ -421,6 +427,7 @@ impl Temp {
             Object::Table(table) => Some(table.name.clone()),
             Object::Index(index) => Some(index.name.clone()),
             Object::Sequence(sequence) => Some(sequence.name.clone()),
+            Object::Type(ty) => Some(ty.name.clone()),
             _ => None,
         };
         let own = self.objects.values().filter_map(name);

@@ -369,7 +369,7 @@ fn constructors(
         (multirange, &[(range.array, 'v')], "multirange_constructor2"),
     ];
     for (of, args, body) in all {
-        let oid = cx.engine.txn.next_oid()?;
+        let oid = super::new_oid(cx, of.schema)?;
         let arg = |(ty, mode): &(u32, char)| FunctionArg {
             name: String::new(),
             ty: *ty,

@@ -42,6 +42,19 @@ fn kind_sentence(function: &Function) -> String {
     format!("\"{}\" is {what}.", function.name)
 }
 
+/// The role may write functions and blocks in a language. The binder has refused untrusted ones.
+///
+/// # Errors
+/// `42501`.
+pub fn require_language(language: &str, cx: &mut ExecContext<'_>) -> Result<()> {
+    match catalog::system::named::language(language) {
+        Some(id) if catalog::system::named::is_trusted_language(id) => {
+            rights::require(cx, AclKind::Language, id, catalog::acl::privilege::USAGE, language)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// CREATE [OR REPLACE] FUNCTION and PROCEDURE.
 ///
 /// # Errors
@@ -54,6 +67,7 @@ pub fn create(def: &RoutineDef, cx: &mut ExecContext<'_>) -> Result<()> {
         cx.hooks.notice("WARNING", err!(SYNTAX_ERROR, "{warning}"));
     }
     let schema = name::creation_schema(cx, &def.name, Persistence::Permanent)?;
+    require_language(&def.function.language, cx)?;
     name::reserve(cx, schema, &format!("{NAME_KIND}{}", def.name.name))?;
     let view = cx.catalog_tx.view();
     let mut function = def.function.clone();

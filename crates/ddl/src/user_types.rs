@@ -125,9 +125,6 @@ pub fn row_type(cx: &mut ExecContext<'_>, beside: u32) -> Result<[u32; 2]> {
 pub fn create(cx: &mut ExecContext<'_>, name: &Name, kind: UserTypeKind) -> Result<UserType> {
     let plain = Name { position: 0, ..name.clone() };
     let schema = name::creation_schema(cx, &plain, Persistence::Permanent)?;
-    if Oid(schema).is_temporary() {
-        return Err(Error::unsupported("a temporary type"));
-    }
     check_free(cx, schema, &name.name)?;
     let (oid, array) = (super::new_oid(cx, schema)?, super::new_oid(cx, schema)?);
     let mut ty = UserType::new(oid, array, &name.name, kind);

@@ -81,6 +81,7 @@ fn run(
         }
         Utility::AlterRoutine { routine, change } => function::alter(routine, change, cx)?,
         Utility::Do { body, language, body_at } => {
+            function::require_language(language, cx)?;
             let nonatomic = cx.nonatomic;
             let mut inner = ExecContext { nonatomic, ..cx.inner() };
             exec::routine::run_block(language, body, &mut inner).map_err(|e| match body_at {

@@ -211,6 +211,16 @@ pub fn default_class(method: u32, ty: Oid) -> Option<&'static Class> {
     of(ty).or_else(|| of(stands_for(ty)))
 }
 
+/// A support function of the class that a type has by default, by its number.
+pub fn support(method: u32, ty: Oid, wanted: u32) -> Option<Oid> {
+    let class = classes().iter().find(|c| c.method == method && c.default && c.ty == ty)?;
+    let is = |f: &Vec<&str>| {
+        let same = number(f, 1) == class.family && number(f, 4) == wanted;
+        same && Oid(number(f, 2)) == ty && Oid(number(f, 3)) == ty
+    };
+    lines(FAMILY_FUNCTIONS).find(is).map(|f| Oid(number(&f, 5)))
+}
+
 /// Whether a class compares texts by their bytes (`text_pattern_ops` and its like).
 pub fn is_by_pattern(oid: u32) -> bool {
     class(oid).is_some_and(|c| c.name.ends_with("_pattern_ops"))

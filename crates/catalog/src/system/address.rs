@@ -10,7 +10,7 @@ use super::reg::Names;
 use crate::object::{Defined, Id, TableKind, ids};
 use crate::snapshot::Relation;
 use crate::system::class::{self, default_id, rule_id};
-use crate::system::named::{ACCESS_METHODS, LANGUAGES, TABLESPACES};
+use crate::system::named::{ACCESS_METHODS, TABLESPACES, language_name};
 use crate::system::tables::{by_oid, tables};
 
 /// An object's address.
@@ -145,7 +145,7 @@ impl Names<'_> {
                     class::SCHEMA => self.catalog.schema(id)?.name.clone(),
                     class::ROLE => self.catalog.role(id)?.name.clone(),
                     class::DATABASE => self.catalog.database(id)?.name.clone(),
-                    class::LANGUAGE => LANGUAGES.iter().find(|l| l.0 == id)?.1.to_owned(),
+                    class::LANGUAGE => language_name(id)?.to_owned(),
                     _ => ACCESS_METHODS.iter().find(|m| m.0 == id)?.1.to_owned(),
                 };
                 Some(plain(kind, &name))

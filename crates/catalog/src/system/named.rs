@@ -17,6 +17,16 @@ pub fn language(name: &str) -> Option<Id> {
     LANGUAGES.iter().find(|l| l.1 == name).map(|l| l.0)
 }
 
+/// A language's name.
+pub fn language_name(language: Id) -> Option<&'static str> {
+    LANGUAGES.iter().find(|l| l.0 == language).map(|l| l.1)
+}
+
+/// Whether a language may be used by those who are no superusers.
+pub fn is_trusted_language(language: Id) -> bool {
+    LANGUAGES.iter().any(|l| l.0 == language && l.2)
+}
+
 /// A tablespace.
 pub fn tablespace(name: &str) -> Option<Id> {
     TABLESPACES.iter().find(|t| t.1 == name).map(|t| t.0)

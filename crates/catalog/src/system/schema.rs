@@ -121,6 +121,7 @@ pub(super) fn pg_language(cx: &SystemCx<'_>) -> Rows {
             .set("lanplcallfoid", oid(*handler))
             .set("laninline", oid(*inline))
             .set("lanvalidator", oid(*validator))
+            .set("lanacl", stored_acl(cx, AclKind::Language, *id, 0))
             .done()
     };
     let has_java = cx.catalog.extension_named("java").is_some();

@@ -83,6 +83,7 @@ fn class_of(kind: AclKind) -> Option<Id> {
         AclKind::Type => class::TYPE,
         AclKind::Wrapper => class::WRAPPER,
         AclKind::Server => class::SERVER,
+        AclKind::Language => class::LANGUAGE,
         _ => return None,
     })
 }

@@ -265,7 +265,21 @@ fn index_behind(view: &Snapshot, am: &Method, input: Oid, members: &Members) -> 
         "btree" | "hash" => {
             let open = types::user::get(input)
                 .is_some_and(|t| matches!(t.kind, types::user::UserKind::Open(_)));
-            (open && support(1).is_some(), String::new())
+            // A class with the type's own order (or hash) under another name; one with an order of its own has no
+            // index: keys are compared as bytes.
+            let own = members.functions.iter().find(|f| f.number == 1).map(|f| f.function);
+            let method = if am.name == "btree" { 403 } else { 405 };
+            let form = match view.user_type(input.0).map(|t| &t.kind) {
+                Some(catalog::UserTypeKind::Base(base)) => Oid(base.form),
+                _ => input,
+            };
+            let usual = types::opclass::support(method, form, 1);
+            let same = own.is_some_and(|own| {
+                let source = view.function(own).filter(|f| f.language == "internal");
+                let source = source.and_then(|f| catalog::system::facts::with_source(&f.body));
+                usual.is_some() && (usual == Some(Oid(own)) || usual.map(|u| u.0) == source)
+            });
+            (same || open && support(1).is_some(), String::new())
         }
         "gin" => match support(2).or_else(|| support(3)) {
             Some(code) if types::extension::gin_class(&code, input).is_some() => (true, code),

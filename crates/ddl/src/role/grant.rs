@@ -159,7 +159,11 @@ fn objects(target: &GrantObjects, cx: &mut ExecContext<'_>) -> Result<Vec<Item>>
                 out.push(plain(AclKind::Server, found.oid, name));
             }
         }
-        GrantObjects::Languages(_) => return Err(Error::unsupported("GRANT on a language")),
+        GrantObjects::Languages(names) => {
+            for name in names {
+                out.push(plain(AclKind::Language, language(name, &view)?, name));
+            }
+        }
         GrantObjects::Tablespaces(_) => return Err(Error::unsupported("GRANT on a tablespace")),
         GrantObjects::Later { .. } => {}
     }
@@ -217,6 +221,21 @@ fn schema(name: &str, cx: &mut ExecContext<'_>) -> Result<u32> {
         Some(schema) => Ok(schema.oid),
         None => Err(err!(UNDEFINED_SCHEMA, "schema \"{name}\" does not exist")),
     }
+}
+
+/// A language that rights can be given on.
+fn language(name: &str, view: &Snapshot) -> Result<u32> {
+    use catalog::system::named;
+    let there = name != "java" || view.extension_named(name).is_some();
+    let Some(id) = named::language(name).filter(|_| there) else {
+        base::bail!(UNDEFINED_OBJECT, "language \"{name}\" does not exist");
+    };
+    if !named::is_trusted_language(id) {
+        return Err(err!(WRONG_OBJECT_TYPE, "language \"{name}\" is not trusted").detail(
+            "GRANT and REVOKE are not allowed on untrusted languages, because only superusers can use untrusted languages.",
+        ));
+    }
+    Ok(id)
 }
 
 fn function(name: &Name, args: Option<&[base::Oid]>, cx: &mut ExecContext<'_>) -> Result<u32> {

@@ -220,6 +220,9 @@ fn described(view: &Snapshot, path: &[u32], kind: AclKind, object: u32, column: 
 fn described_of_server(view: &Snapshot, kind: AclKind, object: u32) -> String {
     let named = match kind {
         AclKind::Database => view.database(object).map(|d| format!("database {}", d.name)),
+        AclKind::Language => {
+            catalog::system::named::language_name(object).map(|name| format!("language {name}"))
+        }
         AclKind::Function => types::func::function(base::Oid(object)).map(|f| {
             let args: Vec<String> = f.args.iter().map(|a| types::io::format_type(*a, -1)).collect();
             format!("function {}({})", f.name, args.join(","))

@@ -299,11 +299,9 @@ fn object(kind: AclKind, name: &str, run: &mut Run<'_, '_>) -> Result<u32> {
             _ => 0,
         },
         AclKind::Function => function(name, run)?,
-        AclKind::Language => match name {
-            "internal" => 12,
-            "c" => 13,
-            "sql" => 14,
-            _ => base::bail!(UNDEFINED_OBJECT, "language \"{name}\" does not exist"),
+        AclKind::Language => match catalog::system::named::language(name) {
+            Some(id) => id,
+            None => base::bail!(UNDEFINED_OBJECT, "language \"{name}\" does not exist"),
         },
         AclKind::Collation | AclKind::Defined => {
             return Err(base::Error::internal("nothing is granted on collations"));

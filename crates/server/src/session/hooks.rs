@@ -461,6 +461,10 @@ impl SessionHooks for Hooks<'_> {
                 self.notify.get_or_insert_with(pending).notify(channel, payload)?;
                 Datum::Text("".into())
             }
+            F::PgListeningChannels => {
+                let channels = self.notify.iter().flat_map(|notify| notify.channels());
+                Datum::array(oids::TEXT, channels.map(|channel| Datum::text(channel)).collect())
+            }
             F::PgNotificationQueueUsage => Datum::Float8(self.server.channels.usage()),
             F::PgStatWaitTrace => return views::trace(self.server, args),
             F::PgStatWaitReset | F::PgWaitSamplingResetProfile => {

@@ -133,12 +133,12 @@ fn table_row(view: &'static str, line: &TableLine) -> Row {
         .set("relname", line.name.as_str())
 }
 
-/// The columns that `pg_stat_xact_*` have, too.
+/// The columns that `pg_stat_xact_*` have, too. Rows that bitmap scans found are the table's own count.
 fn activity(row: Row, own: &RelationCounts, indexes: Option<&RelationCounts>) -> Row {
     row.set("seq_scan", own.scans)
         .set("seq_tup_read", own.returned)
         .set("idx_scan", or_null(indexes.map(|i| i.scans)))
-        .set("idx_tup_fetch", or_null(indexes.map(|i| i.fetched)))
+        .set("idx_tup_fetch", or_null(indexes.map(|i| i.fetched + own.fetched)))
         .set("n_tup_ins", own.inserted)
         .set("n_tup_upd", own.updated)
         .set("n_tup_del", own.deleted)

@@ -104,11 +104,18 @@ pub(super) fn parse_lsn(text: &str) -> Result<i64> {
 }
 
 pub(super) fn parse_tid(text: &str) -> Result<TupleId> {
-    let inner = trim_blanks(text).strip_prefix('(').and_then(|s| s.strip_suffix(')'));
-    let parsed = inner.and_then(|s| s.split_once(',')).and_then(|(block, offset)| {
-        Some(TupleId { block: block.parse().ok()?, offset: offset.parse().ok()? })
-    });
-    parsed.ok_or_else(|| invalid_syntax("tid", text))
+    // Blanks and a sign may stand before a number, anything before and after the parentheses; -1 is the last block.
+    let number = |s: &str| s.trim_start().parse::<i64>().ok();
+    let parse = || {
+        let inner = text.split_once('(')?.1.split_once(')')?.0;
+        let (block, offset) = inner.split_once(',')?;
+        let block = match number(block)? {
+            block @ 0.. => u32::try_from(block).ok()?,
+            block => i32::try_from(block).ok()? as u32,
+        };
+        Some(TupleId { block, offset: u16::try_from(number(offset)?).ok()? })
+    };
+    parse().ok_or_else(|| invalid_syntax("tid", text))
 }
 
 /// Whether a float's text has a digit other than 0 before its exponent.
