@@ -23,6 +23,7 @@ use types::oids::{RECORD, TRIGGER, VOID};
 use types::{Column, Datum, Text};
 
 use crate::context::ExecContext;
+use crate::modify::row_store::RowStore;
 
 /// The types of one call: polymorphic parameters and results have real ones here.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -275,12 +276,12 @@ impl TriggerTiming {
 }
 
 /// A transition table: REFERENCING OLD or NEW TABLE AS `name`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct TransitionTable<'a> {
     /// Its name in the trigger's queries.
     pub name: &'a str,
     /// Its rows, each with one value a column of the table, dropped columns included.
-    pub rows: &'a [Vec<Datum>],
+    pub rows: &'a Arc<RowStore>,
 }
 
 /// One firing of a trigger.

@@ -23,6 +23,7 @@ use crate::context::{
 };
 use crate::execution::{Execution, run_utility};
 use crate::modify::fire::fire_all;
+use crate::parallel;
 use crate::plan_slot::PlanKey;
 use crate::run::{ExecState, Run};
 
@@ -211,10 +212,31 @@ fn check_read_only(prepared: &Prepared, cx: &ExecContext<'_>) -> Result<()> {
     Ok(())
 }
 
+/// `25000` for a statement that the threads of a parallel statement may not run.
+fn check_parallel(prepared: &Prepared, cx: &mut ExecContext<'_>) -> Result<()> {
+    if !parallel::is_parallel(cx) {
+        return Ok(());
+    }
+    let reads = matches!(prepared.statement, Statement::Query(_) | Statement::Empty)
+        && !prepared.writes
+        && prepared.locks.iter().all(|(_, mode)| *mode <= txn::LockMode::AccessShare);
+    if !reads && !matches!(prepared.statement, Statement::Utility(Utility::Show(_))) {
+        parallel::expect_alone(prepared.tag, cx)?;
+    }
+    let temporary = prepared.locks.iter().any(|(table, _)| table.is_temporary());
+    if temporary && cx.hooks.deferred().parallel == parallel::Role::Helper {
+        base::bail!(
+            INVALID_TRANSACTION_STATE,
+            "cannot access temporary tables during a parallel operation"
+        );
+    }
+    Ok(())
+}
+
 /// Runs a statement whose locks are taken.
 ///
 /// # Errors
-/// The statement's; `25006`; `0A000` for statements that can't stand inside another.
+/// The statement's; `25000`; `25006`; `0A000` for statements that can't stand inside another.
 pub fn run(
     prepared: &Arc<Prepared>,
     params: &[Datum],
@@ -223,6 +245,7 @@ pub fn run(
     sink: &mut dyn RowSink,
 ) -> Result<Outcome> {
     check_read_only(prepared, cx)?;
+    check_parallel(prepared, cx)?;
     let nonatomic = cx.nonatomic;
     let outcome = match &prepared.statement {
         Statement::Query(_) => {
@@ -286,6 +309,7 @@ pub fn start(
     cx: &mut ExecContext<'_>,
 ) -> Result<(Execution, u64)> {
     check_read_only(prepared, cx)?;
+    check_parallel(prepared, cx)?;
     let mut inner = ExecContext { snapshot, params, ..cx.inner() };
     let execution = Execution::start(prepared, &mut inner)?;
     let pin = cx.tx.pin_snapshot(&snapshot);
@@ -390,6 +414,12 @@ pub fn subtransaction<R>(
     cx: &mut ExecContext<'_>,
     f: impl FnOnce(&mut ExecContext<'_>) -> Result<R>,
 ) -> Result<R> {
+    if parallel::is_parallel(cx) {
+        base::bail!(
+            INVALID_TRANSACTION_STATE,
+            "cannot start subtransactions during a parallel operation"
+        );
+    }
     let savepoint = Savepoint::new(cx);
     let result = f(cx);
     if result.is_err() {

@@ -584,7 +584,11 @@ impl SqlRoutine {
                 first_only: !self.definition.set,
                 rows: Vec::new(),
             };
-            self.run_statement(prepared, args, cx, &mut sink).map_err(|e| {
+            let run = match cx.hooks.settings_version() == cx.settings_version {
+                true => self.run_statement(prepared, args, cx, &mut sink),
+                false => self.run_as_set(n, args, cx, &mut sink),
+            };
+            run.map_err(|e| {
                 let name = &self.definition.name;
                 e.without_position().context(format!("SQL function \"{name}\" statement {}", n + 1))
             })?;
@@ -603,6 +607,33 @@ impl SqlRoutine {
         let snapshot = nested::snapshot(self.definition.volatility == 'v', cx);
         nested::run(prepared, args, snapshot, cx, sink)?;
         Ok(())
+    }
+
+    /// Runs the `n`th statement after an earlier one has changed settings: under the new ones, in the name of the
+    /// role that SET ROLE gave and with its rights. Names mean what they meant when the body began.
+    fn run_as_set(
+        &self,
+        n: usize,
+        args: &[Datum],
+        cx: &mut ExecContext<'_>,
+        sink: &mut Collect,
+    ) -> Result<()> {
+        let path = cx.search_path;
+        up_to_date(cx, |cx| {
+            let mut inner = ExecContext {
+                snapshot: cx.snapshot,
+                search_path: path,
+                environment: sql::environment(cx.settings, path, cx.user, cx.database.1),
+                params: cx.params,
+                nonatomic: cx.nonatomic,
+                ..cx.inner()
+            };
+            let planned = self.planned(&mut inner)?;
+            match planned.body.statements.get(n) {
+                Some(prepared) => self.run_statement(prepared, args, &mut inner, sink),
+                None => Ok(()),
+            }
+        })
     }
 
     /// What the function returns for the rows of its last statement. `wanted`: the columns that a

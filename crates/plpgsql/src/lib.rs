@@ -35,6 +35,7 @@ use exec::ExecContext;
 use exec::language::{
     CallSignature, Language, Routine, TriggerCall, TriggerResult, only_as_trigger,
 };
+use exec::modify::row_store::StoredRows;
 use types::datum::Shape;
 use types::oids::{RECORD, TRIGGER, VOID};
 use types::{Datum, Text};
@@ -524,8 +525,10 @@ fn fill(
     let tables = [(&call.old_table, slots.tables[0]), (&call.new_table, slots.tables[1])];
     for (table, slot) in tables {
         let Some(table) = table else { continue };
-        let rows = table.rows.iter().map(|row| columns.row(row)).collect();
-        frame.slots[usize::from(slot)] = Datum::array(RECORD, rows);
+        frame.slots[usize::from(slot)] = match table.rows.in_memory() {
+            Some(rows) => Datum::array(RECORD, rows.iter().map(|row| columns.row(row)).collect()),
+            None => Datum::open(StoredRows::new(table.rows, &columns.places, &columns.shape)),
+        };
         frame.tables.push((table.name.to_owned(), slot, columns.shape.clone()));
     }
 }

@@ -256,6 +256,12 @@ impl AggCall {
     }
 }
 
+/// Stands as the operator in the row of a function that words of SQL called (`EXTRACT(day FROM x)`): it is printed in
+/// these words again.
+pub const BY_SYNTAX: Oid = Oid(1);
+/// The same where arguments were left out that defaults fill.
+pub const BY_SHORT_SYNTAX: Oid = Oid(2);
+
 /// A call of an aggregate that a user made.
 pub struct OwnAggregate {
     /// Its function's oid.
@@ -266,6 +272,8 @@ pub struct OwnAggregate {
     pub steps: Option<OwnSteps>,
     /// How a window whose frame moves computes it.
     pub moving: Option<OwnSteps>,
+    /// It is PARALLEL SAFE.
+    pub parallel: bool,
 }
 
 /// One way of computing such an aggregate.
@@ -278,6 +286,10 @@ pub struct OwnSteps {
     pub strict: bool,
     /// The state without a row.
     pub inverse: Option<Expr>,
+    /// One state of two that helpers have made of parts of the rows, over columns of both.
+    pub combine: Option<Expr>,
+    /// The function that combines is not called with a NULL: the other state is the one of both.
+    pub combine_strict: bool,
     /// The result, over the columns of the state and of the direct arguments.
     pub finish: Option<Expr>,
 }

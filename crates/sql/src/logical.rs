@@ -564,7 +564,7 @@ pub struct Change {
     pub returning: Option<Vec<Expr>>,
     /// What each new row must be, over the table's columns.
     pub checks: RowRules,
-    /// For each of the table's children, in their order; UPDATE and DELETE only.
+    /// For each of the table's children, in their order; UPDATE, DELETE and MERGE only.
     pub children: Vec<ChildTarget>,
 }
 

@@ -950,7 +950,7 @@ pub struct Modify {
     pub returning: Option<Vec<Expr>>,
     /// What each new row must be (expressions over the row, in table order).
     pub checks: RowRules,
-    /// Further tables whose rows may be among the input's (UPDATE and DELETE).
+    /// Further tables whose rows may be among the input's (UPDATE, DELETE and MERGE).
     pub children: Vec<ModifyChild>,
     /// Input column that says which table a row is in, when there are children.
     pub tableoid: u16,
@@ -976,7 +976,7 @@ pub struct ModifyChild {
     pub numbers: Vec<u16>,
     /// As [`ModifyAction::Update`]'s, by this table's numbers.
     pub columns: Vec<(u16, ScanColumn)>,
-    /// As [`ModifyAction::Update`]'s, by this table's numbers.
+    /// As [`ModifyAction::Update`]'s, by this table's numbers; empty for MERGE, whose clauses have their own.
     pub set: Vec<(u16, Expr)>,
 }
 

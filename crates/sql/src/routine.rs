@@ -13,7 +13,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use base::{Error, Oid, Result, err};
 use catalog::{Function, Snapshot};
 use pg_query::NodeEnum;
-use types::func::{Body, CastContext, FunctionRow, Volatility};
+use types::func::{Body, CastContext, FunctionRow, InHelpers, Volatility};
 use types::oids::{RECORD, VOID};
 
 use crate::bind::Binder;
@@ -43,6 +43,7 @@ pub fn row(catalog: &Snapshot, function: &Function) -> &'static FunctionRow {
             && row.returns_set == function.set
             && row.strict == function.strict
             && row.volatility == volatility(function)
+            && row.helpers == in_helpers(function)
             && matches!(row.body, Body::User) == matches!(body, Body::User)
     };
     // Held for a look into a small map: nothing waits meanwhile.
@@ -65,9 +66,22 @@ pub fn row(catalog: &Snapshot, function: &Function) -> &'static FunctionRow {
         volatility: volatility(function),
         body,
         operator: Oid::INVALID,
+        helpers: in_helpers(function),
     }));
     known.push(row);
     row
+}
+
+/// Which threads may call it. Other languages have contexts of the session's, and settings are the session's to change.
+fn in_helpers(function: &Function) -> InHelpers {
+    let able = function.settings.is_empty()
+        && function.aggregate.is_none()
+        && matches!(function.language.as_str(), "sql" | "plpgsql");
+    match (able, function.parallel) {
+        (false, _) => InHelpers::Never,
+        (true, 's') => InHelpers::Safe,
+        (true, _) => InHelpers::AsStep,
+    }
 }
 
 /// How a function runs: in LANGUAGE internal as the built-in one that it names.

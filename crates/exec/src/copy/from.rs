@@ -117,7 +117,7 @@ pub fn run(
     if let Some(parts) = &mut parts {
         parts.finish(&mut run)?;
         if let Some(triggers) = &mut writer.triggers {
-            parts.give_captured(triggers);
+            parts.give_captured(triggers, run.cx)?;
         }
     }
     writer.finish(&mut run)?;

@@ -19,9 +19,9 @@ use catalog::{Constraint, Trigger};
 use imbl::{OrdMap, Vector};
 use types::Datum;
 
+use super::event_list::EventList;
 use crate::context::ExecContext;
 use crate::event::Event;
-use crate::language::TriggerEvent;
 use crate::ops::grouping::RowSet;
 use crate::security;
 
@@ -41,6 +41,8 @@ pub struct Deferred {
     pub(crate) events: Vec<Event>,
     /// Tags of the statements that define something now, one inside the other.
     pub running: Vec<String>,
+    /// What the thread is in the running statement.
+    pub(crate) parallel: crate::parallel::Role,
 }
 
 /// One statement's checks for one constraint.
@@ -82,10 +84,15 @@ pub enum Check {
     /// Rows of a unique constraint, by the roots of their chains, that had a rival when they came.
     Unique(Vec<TupleId>),
     /// Rows for which a constraint trigger fires, by its oid.
-    Trigger(u32, Vec<RowEvent>),
+    Trigger(u32, EventList),
 }
 
 impl Deferred {
+    /// That of a helper of a parallel statement, to which nothing is put off.
+    pub(crate) fn of_helper() -> Deferred {
+        Deferred { parallel: crate::parallel::Role::Helper, ..Deferred::default() }
+    }
+
     /// Whether a constraint's checks wait for the transaction's end.
     pub fn defers(&self, constraint: &Constraint) -> bool {
         constraint.deferrable && self.mode(constraint.oid).unwrap_or(constraint.deferred)
@@ -138,6 +145,7 @@ impl Deferred {
             || !self.is_idle()
             || !self.changing.is_empty()
             || self.trigger_depth > 0
+            || self.parallel != crate::parallel::Role::Alone
         {
             *self = Deferred::default();
         }
@@ -155,16 +163,6 @@ impl Deferred {
         self.waiting = stay.into_iter().collect();
         go
     }
-}
-
-/// A row that was changed: what happened, the places of its old and its new version, and which triggers fire
-/// for it, as bits of their places in the list.
-#[derive(Clone, Copy, Debug)]
-pub struct RowEvent {
-    pub(super) event: TriggerEvent,
-    pub(super) old: TupleId,
-    pub(super) new: TupleId,
-    pub(super) fires: u64,
 }
 
 /// A key that was referred to and is gone, and what came in its place if the row is still there.

@@ -27,7 +27,8 @@ pub fn child_of(modify: &Modify, input: &[Datum]) -> Option<usize> {
 pub fn touched<'a>(child: &'a ModifyChild, action: &ModifyAction) -> Touched<'a> {
     match action {
         ModifyAction::Update { .. } => Touched::Update(&child.set),
-        _ => Touched::Delete,
+        ModifyAction::Delete { .. } => Touched::Delete,
+        _ => Touched::All,
     }
 }
 

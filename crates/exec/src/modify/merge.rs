@@ -8,7 +8,7 @@ use base::{Oid, Result, err};
 use sql::plan::{MergeAction, MergeClause, Modify, ModifyAction, ModifyChild, ScanColumn};
 use types::{Batch, Datum};
 
-use super::inherited::as_own;
+use super::inherited::{self, as_own};
 use super::pipeline::{self, Changed, Proposal, Source};
 use super::policies;
 use super::{ModifyOp, Reread, Writer, old_row, target};
@@ -34,7 +34,12 @@ impl ModifyOp {
             let mut input = rows::get(batch, n, types);
             let merged = match self.parts.is_some() {
                 true => self.merge_routed(modify, columns, (clauses, &reread), &mut input, run)?,
-                false => self.merge_row(modify, columns, clauses, &reread, &mut input, run)?,
+                false => match inherited::child_of(modify, &input) {
+                    Some(at) => {
+                        self.merge_child(modify, columns, (clauses, at), &mut input, run)?
+                    }
+                    None => self.merge_row(modify, columns, clauses, &reread, &mut input, run)?,
+                },
             };
             self.changed += u64::from(merged);
         }
@@ -70,6 +75,7 @@ impl ModifyOp {
                         reread: &reread,
                         input,
                         part: Some(child),
+                        whole: false,
                         fits: None,
                     };
                     let (writer, rules) = (&mut part.writer, &child.checks);
@@ -84,6 +90,7 @@ impl ModifyOp {
                         reread,
                         input,
                         part: None,
+                        whole: false,
                         fits: None,
                     };
                     let writer = &mut self.writer;
@@ -114,6 +121,51 @@ impl ModifyOp {
         }
     }
 
+    /// One source row whose match is in a child of the table; whether something was changed.
+    fn merge_child(
+        &mut self,
+        modify: &Modify,
+        columns: &[(u16, ScanColumn)],
+        (clauses, at): (&[MergeClause], usize),
+        input: &mut [Datum],
+        run: &mut Run<'_, '_>,
+    ) -> Result<bool> {
+        let ModifyAction::Merge { recheck, .. } = &modify.action else { return Ok(false) };
+        let child = &modify.children[at];
+        super::foreign::expect_own(&child.table)?;
+        let snapshot = run.snapshot;
+        let of_child = Reread::new(&child.table, &child.columns, recheck.as_ref());
+        let mut source = MergeRow {
+            modify,
+            columns,
+            clauses,
+            reread: &of_child,
+            input,
+            part: Some(child),
+            whole: true,
+            fits: None,
+        };
+        loop {
+            let writer = &mut self.children[at];
+            match pipeline::change(writer, &child.checks, &mut source, &snapshot, run)? {
+                Changed::Row(_) | Changed::Moved(_) => return Ok(true),
+                Changed::Nothing => break,
+                Changed::SelfChanged => return Err(twice()),
+                Changed::Gone => {
+                    unmatch(columns, source.input);
+                    break;
+                }
+                Changed::Busy => {}
+            }
+        }
+        if target(input).is_some() {
+            return Ok(false);
+        }
+        // No row matches any more: what is inserted goes into the table itself.
+        let own = Reread::new(&modify.table, columns, recheck.as_ref());
+        self.merge_row(modify, columns, clauses, &own, input, run)
+    }
+
     /// One source row; whether something was changed.
     fn merge_row(
         &mut self,
@@ -125,8 +177,16 @@ impl ModifyOp {
         run: &mut Run<'_, '_>,
     ) -> Result<bool> {
         let snapshot = run.snapshot;
-        let mut source =
-            MergeRow { modify, columns, clauses, reread, input, part: None, fits: None };
+        let mut source = MergeRow {
+            modify,
+            columns,
+            clauses,
+            reread,
+            input,
+            part: None,
+            whole: false,
+            fits: None,
+        };
         loop {
             match pipeline::change(&mut self.writer, &modify.checks, &mut source, &snapshot, run)? {
                 Changed::Row(_) | Changed::Moved(_) => return Ok(true),
@@ -155,14 +215,16 @@ struct MergeRow<'p, 'i> {
     clauses: &'p [MergeClause],
     reread: &'i Reread<'p>,
     input: &'i mut [Datum],
-    /// The partition that the row is in.
+    /// The partition or child that the row is in.
     part: Option<&'i ModifyChild>,
+    /// The child has columns that the input lacks: its rows are read whole from their places.
+    whole: bool,
     /// The clause that fits it as it is now known.
     fits: Option<&'p MergeClause>,
 }
 
 impl Source for MergeRow<'_, '_> {
-    fn propose(&mut self, _writer: &Writer, run: &mut Run<'_, '_>) -> Result<Option<Proposal>> {
+    fn propose(&mut self, writer: &Writer, run: &mut Run<'_, '_>) -> Result<Option<Proposal>> {
         let found = target(self.input);
         self.fits = first_fitting(self.clauses, found.is_some(), self.input, run)?;
         let (Some(clause), Some((tid, root))) = (self.fits, found) else { return Ok(None) };
@@ -186,6 +248,20 @@ impl Source for MergeRow<'_, '_> {
                 Some(new)
             }
         };
+        if let (true, Some(child)) = (self.whole, self.part) {
+            let Some(version) = writer.target.handle.heap.fetch_version(tid)? else {
+                return Ok(None);
+            };
+            let whole = writer.target.handle.decode_all(&version.data)?;
+            let new = new.map(|named| {
+                let mut row = whole.clone();
+                for (value, n) in named.into_iter().zip(&child.numbers).filter(|(_, n)| **n > 0) {
+                    row[usize::from(*n) - 1] = value;
+                }
+                row
+            });
+            return Ok(Some(Proposal { tid, root, old: whole, new }));
+        }
         let own = |row: Vec<Datum>| match self.part {
             Some(child) => as_own(child, row),
             None => row,

@@ -8,6 +8,7 @@ mod bulk_delete;
 mod conflict;
 pub mod deferred;
 mod errors;
+mod event_list;
 pub mod exclusion;
 pub mod fire;
 pub mod foreign;
@@ -18,6 +19,7 @@ mod merge;
 pub mod parts;
 pub mod pipeline;
 mod policies;
+pub mod row_store;
 mod text_search;
 pub mod triggers;
 mod unique;
@@ -377,7 +379,8 @@ impl ModifyOp {
             parts.capture(captures);
         }
         for (child, writer) in modify.children.iter().zip(&mut self.children) {
-            let set = child.set.iter().map(|(n, _)| *n).collect();
+            let own = |n: &u16| child.numbers[usize::from(*n) - 1];
+            let set = columns_set(&modify.action).iter().map(own).collect();
             writer.open_triggers(&child.checks, Some(set), run.cx);
             match &mut writer.triggers {
                 Some(triggers) => triggers.capture(captures),
@@ -401,11 +404,11 @@ impl ModifyOp {
         for (child, writer) in modify.children.iter().zip(&mut self.children) {
             if let Some(other) = &mut writer.triggers {
                 let as_named = |row: &[Datum]| inherited::as_named(child, row);
-                triggers.add_captured(other.take_captured(), &as_named);
+                triggers.add_captured(other.take_captured(), &as_named, run.cx)?;
             }
         }
         if let Some(parts) = &mut self.parts {
-            parts.give_captured(triggers);
+            parts.give_captured(triggers, run.cx)?;
         }
         run.cx.tx.next_command();
         for event in events(&modify.action).into_iter().rev() {

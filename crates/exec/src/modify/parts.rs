@@ -305,14 +305,18 @@ impl Parts {
     }
 
     /// Gives the rows of transition tables to the triggers of the statement's table.
-    pub fn give_captured(&mut self, triggers: &mut Triggers) {
+    ///
+    /// # Errors
+    /// I/O errors of temporary files.
+    pub fn give_captured(&mut self, triggers: &mut Triggers, cx: &ExecContext<'_>) -> Result<()> {
         for part in &mut self.open {
             if let Some(other) = &mut part.writer.triggers {
                 let child = &part.child;
                 let as_named = |row: &[Datum]| super::inherited::as_named(child, row);
-                triggers.add_captured(other.take_captured(), &as_named);
+                triggers.add_captured(other.take_captured(), &as_named, cx)?;
             }
         }
+        Ok(())
     }
 
     /// The statement's end: what waits in the partitions.

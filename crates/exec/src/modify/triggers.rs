@@ -12,7 +12,7 @@
 //! * WHEN of an AFTER trigger is looked at when the event happens: the event keeps which triggers it fires.
 //! * A table without triggers has no [`Triggers`], so nothing is asked of it row by row.
 //!
-//! Left out: the queue and transition tables are held in memory whatever their size.
+//! The queue ([`super::event_list`]) and transition tables ([`super::row_store`]) spill beyond `work_mem`.
 
 use std::sync::Arc;
 
@@ -23,11 +23,12 @@ use sql::plan::RowRules;
 use types::Datum;
 
 use super::deferred::{Check, Waiting};
+use super::event_list::{EventList, RowEvent};
+use super::row_store::RowStore;
 use super::text_search;
 use crate::context::ExecContext;
 use crate::eval;
 use crate::language::{TransitionTable, TriggerCall, TriggerEvent, TriggerResult, TriggerTiming};
-use crate::modify::deferred::RowEvent;
 use crate::rows::Row;
 use crate::run::Run;
 use crate::table::TableHandle;
@@ -44,10 +45,10 @@ struct Ready {
 /// Rows for transition tables: by what was done to them.
 #[derive(Default)]
 pub struct Captured {
-    inserted: Vec<Vec<Datum>>,
+    inserted: Arc<RowStore>,
     /// Before and after.
-    updated: [Vec<Vec<Datum>>; 2],
-    deleted: Vec<Vec<Datum>>,
+    updated: [Arc<RowStore>; 2],
+    deleted: Arc<RowStore>,
 }
 
 /// The triggers of a table that a statement changes.
@@ -62,10 +63,19 @@ pub struct Triggers {
     after: i16,
     /// Those of which transition tables must have rows.
     captures: i16,
-    events: Vec<RowEvent>,
+    events: EventList,
     captured: Captured,
     /// The row goes from one partition to another: the statement's transition tables have it as updated.
     pub moving: bool,
+}
+
+/// The events by their numbers in a queue.
+const EVENTS: [TriggerEvent; 4] =
+    [TriggerEvent::Insert, TriggerEvent::Update, TriggerEvent::Delete, TriggerEvent::Truncate];
+
+/// Bytes that a queue or a transition table may have in memory.
+fn work_mem(cx: &ExecContext<'_>) -> usize {
+    cx.settings.int(base::settings::setting::WORK_MEM).max(64) as usize * 1024
 }
 
 fn bit(event: TriggerEvent) -> i16 {
@@ -143,7 +153,7 @@ impl Triggers {
             captures: union(&|t| t.old_table.is_some() || t.new_table.is_some()),
             list,
             set,
-            events: Vec::new(),
+            events: EventList::default(),
             captured: Captured::default(),
             moving: false,
         }
@@ -170,15 +180,30 @@ impl Triggers {
     }
 
     /// Adds rows of another table; `as_named` makes them this one's.
-    pub fn add_captured(&mut self, other: Captured, as_named: &dyn Fn(&[Datum]) -> Vec<Datum>) {
-        let add = |into: &mut Vec<Vec<Datum>>, rows: Vec<Vec<Datum>>| {
-            into.extend(rows.iter().map(|row| as_named(row)));
+    ///
+    /// # Errors
+    /// I/O errors of temporary files.
+    pub fn add_captured(
+        &mut self,
+        other: Captured,
+        as_named: &dyn Fn(&[Datum]) -> Vec<Datum>,
+        cx: &ExecContext<'_>,
+    ) -> Result<()> {
+        let table = &self.table;
+        let add = |into: &mut Arc<RowStore>, rows: &RowStore| {
+            for piece in 0..rows.pieces() {
+                sched::check_interrupts()?;
+                for row in rows.piece(piece)? {
+                    keep(into, as_named(&row), table, cx)?;
+                }
+            }
+            Ok::<(), Error>(())
         };
         let [old, new] = other.updated;
-        add(&mut self.captured.inserted, other.inserted);
-        add(&mut self.captured.updated[0], old);
-        add(&mut self.captured.updated[1], new);
-        add(&mut self.captured.deleted, other.deleted);
+        add(&mut self.captured.inserted, &other.inserted)?;
+        add(&mut self.captured.updated[0], &old)?;
+        add(&mut self.captured.updated[1], &new)?;
+        add(&mut self.captured.deleted, &other.deleted)
     }
 
     /// Whether a trigger is for this event, columns included.
@@ -300,14 +325,21 @@ impl Triggers {
     ) -> Result<()> {
         let kept = if self.moving { TriggerEvent::Update } else { event };
         if self.captures & bit(kept) != 0 {
-            let captured = &mut self.captured;
+            let (captured, table, cx) = (&mut self.captured, &self.table, &*run.cx);
             match (kept, old, new) {
-                (TriggerEvent::Insert, _, Some(new)) => captured.inserted.push(new.to_vec()),
-                (TriggerEvent::Update, old, new) => {
-                    captured.updated[0].extend(old.map(<[Datum]>::to_vec));
-                    captured.updated[1].extend(new.map(<[Datum]>::to_vec));
+                (TriggerEvent::Insert, _, Some(new)) => {
+                    keep(&mut captured.inserted, new.to_vec(), table, cx)?;
                 }
-                (TriggerEvent::Delete, Some(old), _) => captured.deleted.push(old.to_vec()),
+                (TriggerEvent::Update, old, new) => {
+                    for (store, row) in captured.updated.iter_mut().zip([old, new]) {
+                        if let Some(row) = row {
+                            keep(store, row.to_vec(), table, cx)?;
+                        }
+                    }
+                }
+                (TriggerEvent::Delete, Some(old), _) => {
+                    keep(&mut captured.deleted, old.to_vec(), table, cx)?;
+                }
                 _ => {}
             }
         }
@@ -326,7 +358,8 @@ impl Triggers {
             }
         }
         if fires != 0 {
-            self.events.push(RowEvent { event, old: old_at, new: new_at, fires });
+            let noted = RowEvent { kind: event as u8, old: old_at, new: new_at, fires };
+            self.events.push(noted, work_mem(run.cx), &run.cx.engine.storage)?;
         }
         Ok(())
     }
@@ -378,20 +411,26 @@ impl Triggers {
             let trigger = &ready.trigger;
             if trigger.deferrable && run.cx.hooks.deferred().defers_trigger(trigger) {
                 let mine = 1 << n.min(63);
-                let events: Vec<RowEvent> =
-                    events.iter().filter(|e| e.fires & mine != 0).copied().collect();
+                let mut own = EventList::default();
+                for piece in 0..events.pieces() {
+                    for event in events.piece(piece)?.into_iter().filter(|e| e.fires & mine != 0) {
+                        own.push(event, work_mem(run.cx), &run.cx.engine.storage)?;
+                    }
+                }
                 waits |= mine;
-                if !events.is_empty() {
-                    let what = Check::Trigger(trigger.oid, events);
+                if !own.is_empty() {
+                    let what = Check::Trigger(trigger.oid, own);
                     Waiting::put_off(run.cx, self.table.oid, trigger.constraint, what)?;
                 }
             }
         }
-        for event in events {
-            let fires = event.fires & !waits;
-            if fires != 0 {
-                sched::check_interrupts()?;
-                self.fire_row(handle, RowEvent { fires, ..event }, run)?;
+        for piece in 0..events.pieces() {
+            for event in events.piece(piece)? {
+                let fires = event.fires & !waits;
+                if fires != 0 {
+                    sched::check_interrupts()?;
+                    self.fire_row(handle, RowEvent { fires, ..event }, run)?;
+                }
             }
         }
         Ok(())
@@ -415,13 +454,14 @@ impl Triggers {
             Ok(Some(handle.decode_all(&version.data)?))
         };
         let (old, new) = (read(event.old)?, read(event.new)?);
+        let what = EVENTS[usize::from(event.kind).min(EVENTS.len() - 1)];
         for n in 0..self.list.len() {
             if event.fires & 1 << n.min(63) == 0 || !self.list[n].trigger.is_row() {
                 continue;
             }
             let captured = std::mem::take(&mut self.captured);
-            let tables = captured.of(event.event);
-            let result = self.fire(n, event.event, old.as_deref(), new.as_deref(), tables, run);
+            let tables = captured.of(what);
+            let result = self.fire(n, what, old.as_deref(), new.as_deref(), tables, run);
             self.captured = captured;
             result?;
         }
@@ -435,13 +475,14 @@ impl Triggers {
         event: TriggerEvent,
         old: Option<&[Datum]>,
         new: Option<&[Datum]>,
-        tables: [Option<&[Vec<Datum>]>; 2],
+        tables: [Option<&Arc<RowStore>>; 2],
         run: &mut Run<'_, '_>,
     ) -> Result<TriggerResult> {
         sched::check_stack()?;
         let trigger = &self.list[n].trigger;
+        let nothing = Arc::default();
         let transition = |name: &Option<String>, at: usize| {
-            let rows = tables[at].unwrap_or_default();
+            let rows = tables[at].unwrap_or(&nothing);
             name.as_ref().map(|_| rows)
         };
         let rows = [transition(&trigger.old_table, 0), transition(&trigger.new_table, 1)];
@@ -477,13 +518,26 @@ impl Triggers {
 
 impl Captured {
     /// The old and the new rows of an event.
-    fn of(&self, event: TriggerEvent) -> [Option<&[Vec<Datum>]>; 2] {
+    fn of(&self, event: TriggerEvent) -> [Option<&Arc<RowStore>>; 2] {
         match event {
             TriggerEvent::Insert => [None, Some(&self.inserted)],
             TriggerEvent::Update => [Some(&self.updated[0]), Some(&self.updated[1])],
             TriggerEvent::Delete => [Some(&self.deleted), None],
             TriggerEvent::Truncate => [None, None],
         }
+    }
+}
+
+/// Keeps a row for a transition table. Nobody reads the table before all are there.
+fn keep(
+    store: &mut Arc<RowStore>,
+    row: Vec<Datum>,
+    table: &Table,
+    cx: &ExecContext<'_>,
+) -> Result<()> {
+    match Arc::get_mut(store) {
+        Some(store) => store.push(row, table, work_mem(cx), &cx.engine.storage),
+        None => Err(Error::internal("a transition table is read before its statement ends")),
     }
 }
 
@@ -550,7 +604,7 @@ pub fn truncated(
 pub fn fire_deferred(
     table: &Arc<Table>,
     trigger: u32,
-    events: &[RowEvent],
+    events: &EventList,
     run: &mut Run<'_, '_>,
 ) -> Result<()> {
     // WHEN was looked at when the rows were changed.
@@ -560,9 +614,11 @@ pub fn fire_deferred(
     triggers.list.retain(|ready| ready.trigger.oid == trigger);
     let handle = TableHandle::open(run.cx.engine, table, run.cx.format)?;
     run.cx.tx.next_command();
-    for event in events {
-        sched::check_interrupts()?;
-        triggers.fire_row(&handle, RowEvent { fires: 1, ..*event }, run)?;
+    for piece in 0..events.pieces() {
+        for event in events.piece(piece)? {
+            sched::check_interrupts()?;
+            triggers.fire_row(&handle, RowEvent { fires: 1, ..event }, run)?;
+        }
     }
     Ok(())
 }

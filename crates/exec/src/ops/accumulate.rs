@@ -184,8 +184,13 @@ impl AggState {
     ///
     /// # Errors
     /// The aggregate's.
-    pub fn merge(&mut self, other: AggState) -> Result<()> {
+    pub fn merge(&mut self, other: AggState, call: &AggCall, run: &mut Run<'_, '_>) -> Result<()> {
         match (self, other) {
+            (AggState::Own(state), AggState::Own(other)) => {
+                if let Some(steps) = own_aggregate::steps(call) {
+                    state.merge(*other, steps, run)?;
+                }
+            }
             (AggState::Count(n), AggState::Count(m)) => *n += m,
             (state @ AggState::Sum(_), AggState::Sum(Some(v)))
             | (state @ AggState::Extreme { .. }, AggState::Extreme { best: Some(v), .. }) => {

@@ -116,7 +116,7 @@ impl Aggregate {
             };
             let Some(batch) = batch else { break };
             // A group that others have is not to be put aside.
-            others.drain(..).try_for_each(|other| self.merge(plan, other))?;
+            others.drain(..).try_for_each(|other| self.merge(plan, other, run))?;
             let Some(sets) = sets else {
                 self.add(plan, batch, run)?;
                 continue;

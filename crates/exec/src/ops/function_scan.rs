@@ -8,10 +8,11 @@ use sql::{Expr, Plan};
 use types::batch::BATCH_ROWS;
 use types::datum::Shape;
 use types::func::Body;
-use types::func::internal::check_fit;
+use types::func::internal::{RECORDS_OF, check_fit};
 use types::{Batch, Datum, oids};
 
 use super::before_error::Postponed;
+use crate::modify::row_store::StoredRows;
 use crate::ops::operator::{Operator, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
@@ -20,11 +21,67 @@ use crate::{eval, routine, session, vector};
 /// See the module's documentation.
 #[derive(Default)]
 pub struct FunctionScan {
-    sets: Option<Vec<std::vec::IntoIter<Datum>>>,
+    sets: Option<Vec<Rows>>,
     /// Rows of calls that have nothing of the rows to the left, where others beside them do: they are made once.
     kept: Vec<Option<Vec<Datum>>>,
     number: i64,
     postponed: Postponed,
+}
+
+/// The rows of a call.
+enum Rows {
+    /// As a list.
+    Listed(std::vec::IntoIter<Datum>),
+    /// Those of a transition table that lie in a file: the value, the next piece, the rest of the one before.
+    Stored(Datum, usize, std::vec::IntoIter<Datum>),
+}
+
+impl Rows {
+    /// The rows of a transition table in a file, if the call is for one.
+    fn stored(call: &Expr, run: &mut Run<'_, '_>) -> Result<Option<Rows>> {
+        let Expr::Call { function, args, .. } = call else { return Ok(None) };
+        if !std::ptr::eq(*function, &RECORDS_OF) {
+            return Ok(None);
+        }
+        match args.first().map(|arg| eval::eval(arg, Row::Empty, run)).transpose()? {
+            Some(value @ Datum::Open(_)) => {
+                Ok(Some(Rows::Stored(value, 0, Vec::new().into_iter())))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The next row; None at the end.
+    fn next(&mut self) -> Result<Option<Datum>> {
+        match self {
+            Rows::Listed(rows) => Ok(rows.next()),
+            Rows::Stored(Datum::Open(value), piece, rows) => loop {
+                if let Some(row) = rows.next() {
+                    return Ok(Some(row));
+                }
+                let Some(stored) = value.get::<StoredRows>() else { return Ok(None) };
+                if *piece >= stored.pieces() {
+                    return Ok(None);
+                }
+                sched::check_interrupts()?;
+                *rows = stored.piece(*piece)?.into_iter();
+                *piece += 1;
+            },
+            Rows::Stored(..) => Ok(None),
+        }
+    }
+
+    /// Whether there is no more.
+    fn is_at_end(&self) -> bool {
+        match self {
+            Rows::Listed(rows) => rows.len() == 0,
+            Rows::Stored(Datum::Open(value), piece, rows) => {
+                let pieces = value.get::<StoredRows>().map_or(0, StoredRows::pieces);
+                rows.len() == 0 && *piece >= pieces
+            }
+            Rows::Stored(..) => true,
+        }
+    }
 }
 
 /// The rows of a set-returning call (or the one of any other expression).
@@ -89,14 +146,18 @@ impl Operator for FunctionScan {
             self.kept.resize(calls.len(), None);
             for (call, kept) in calls.iter().zip(&mut self.kept) {
                 if let Some(rows) = kept {
-                    sets.push(rows.clone().into_iter());
+                    sets.push(Rows::Listed(rows.clone().into_iter()));
+                    continue;
+                }
+                if let Some(rows) = Rows::stored(call, run)? {
+                    sets.push(rows);
                     continue;
                 }
                 let rows = call_set(call, Row::Empty, run)?;
                 if lateral && !is_lateral(call) {
                     *kept = Some(rows.clone());
                 }
-                sets.push(rows.into_iter());
+                sets.push(Rows::Listed(rows.into_iter()));
             }
             self.sets = Some(sets);
         }
@@ -113,12 +174,12 @@ impl Operator for FunctionScan {
         let widths: Vec<(usize, bool)> = calls.iter().map(width).collect();
         let expected: Vec<Option<&Arc<Shape>>> = calls.iter().map(definition_list).collect();
         let mut batch = rows::empty(&types);
-        while batch.rows < BATCH_ROWS && sets.iter().any(|s| s.len() > 0) {
+        while batch.rows < BATCH_ROWS && sets.iter().any(|s| !s.is_at_end()) {
             self.number += 1;
             let number = ordinality.then_some(Datum::Int8(self.number));
             let mut row = Vec::with_capacity(types.len());
             for ((set, (width, spread)), expected) in sets.iter_mut().zip(&widths).zip(&expected) {
-                match set.next() {
+                match set.next()? {
                     Some(Datum::Record(r)) if *spread => {
                         if let Some(expected) = expected {
                             check_fit(&r.shape, expected)

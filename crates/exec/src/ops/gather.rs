@@ -133,6 +133,7 @@ impl Gather {
         while let Some(mut part) = self.parts.pop() {
             let shared = Shared::of(run);
             let ended = shared.with_part(&mut part, |op, run| fill(exchange, op, input, run))?;
+            part.tell(run);
             if !ended {
                 self.parts.push(part);
                 return Ok(());
@@ -174,14 +175,15 @@ impl Gather {
             Ok(())
         };
         let own = &mut self.input;
-        let lead = || {
+        let lead = |run: &mut Run<'_, '_>| {
             let led = fill(exchange, own.as_mut(), input, run);
             led.inspect_err(|_| member.close())
         };
-        let (led, _) = sched::helpers::together(count, &help, lead)?;
+        let (led, _) = parallel::together(count, &help, lead, run)?;
         self.led = led;
         self.parts = before.into_inner();
-        for (part, ended) in after.into_inner() {
+        for (mut part, ended) in after.into_inner() {
+            part.tell(run);
             // A member that was refused pieces may have more to do.
             match ended && !part.was_refused() {
                 true => {

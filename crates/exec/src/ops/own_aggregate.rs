@@ -125,6 +125,33 @@ impl OwnState {
         eval::eval(function, Row::Values(&inputs), run)
     }
 
+    /// Adds the state that another thread has made of other rows.
+    ///
+    /// # Errors
+    /// The combine function's.
+    pub fn merge(
+        &mut self,
+        other: OwnState,
+        steps: &OwnSteps,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        let Some(combine) = &steps.combine else {
+            return Err(base::Error::internal(
+                "an aggregate's states without a way to combine them",
+            ));
+        };
+        sched::check_interrupts()?;
+        self.rows += other.rows;
+        if steps.combine_strict && (self.value.is_null() || other.value.is_null()) {
+            if self.value.is_null() {
+                self.value = other.value;
+            }
+            return Ok(());
+        }
+        self.value = self.step(combine, &[other.value], run)?;
+        Ok(())
+    }
+
     /// The result so far.
     ///
     /// # Errors

@@ -2,13 +2,12 @@
 //! one statement share, and the part that each has of its own. What the threads that run one part of a plan have in
 //! common, the pieces of its scans and the tables of its joins, is a team ([`crate::ops::team`]).
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use base::settings::{Settings, setting};
-use base::{Error, Oid, Result};
+use base::settings::{SettingId, Settings, setting};
+use base::{Error, Oid, Result, err};
+use catalog::HelperView;
 use catalog::system::ServerInfo;
-use catalog::{CatalogTx, OpenDatabase};
 use sched::SpinLock;
 use sql::{Plan, Prepared};
 use txn::{Isolation, Snapshot, Transaction};
@@ -16,7 +15,7 @@ use types::func::SessionFunction;
 use types::{Datum, FormatContext, TypeIo, oids};
 
 use crate::compiled::SessionRoutines;
-use crate::context::{Acting, Engine, ExecContext, Guard, SessionHooks};
+use crate::context::{Acting, Engine, ExecContext, Guard, OpenCursor, SessionHooks};
 use crate::modify::deferred::Deferred;
 use crate::ops::measure::Measure;
 use crate::ops::operator::{self, Operator};
@@ -41,7 +40,7 @@ pub struct Shared<'a> {
     guard: Guard,
     session_user: (&'a str, u32),
     database: (&'a str, u32),
-    open: Arc<OpenDatabase>,
+    catalog: HelperView,
     environment: u64,
     prepared: &'a Prepared,
     params: &'a [Datum],
@@ -59,7 +58,8 @@ const _: () = {
 
 impl<'a> Shared<'a> {
     /// Of a running statement.
-    pub fn of<'c: 'a>(run: &Run<'a, 'c>) -> Shared<'a> {
+    pub fn of<'c: 'a>(run: &mut Run<'a, 'c>) -> Shared<'a> {
+        let catalog = run.cx.catalog_tx.for_helper();
         let cx: &ExecContext<'c> = run.cx;
         let known = |(n, state): (usize, &SubqueryState)| Some((n, state.known()?));
         Shared {
@@ -75,7 +75,7 @@ impl<'a> Shared<'a> {
             guard: cx.guard,
             session_user: cx.session_user,
             database: cx.database,
-            open: cx.catalog_tx.open_database().clone(),
+            catalog,
             environment: cx.environment,
             prepared: run.prepared,
             params: run.params,
@@ -95,10 +95,11 @@ impl<'a> Shared<'a> {
         &self,
         help: impl FnOnce(&mut Run<'_, '_>) -> Result<R>,
     ) -> Result<(R, Counted)> {
-        let (mut state, mut tally) = (self.state(), Tally::default());
-        let made = self.with_state(&mut state, &mut tally, help)?;
-        let measures = state.measure.unwrap_or_default();
-        Ok((made, Counted { tally, measures }))
+        let mut state = self.state();
+        let mut counted = Counted::default();
+        let made = self.with_state(&mut state, &mut counted, help)?;
+        counted.measures = state.measure.unwrap_or_default();
+        Ok((made, counted))
     }
 
     /// Calls `work` with operators that the running thread goes on with.
@@ -110,8 +111,8 @@ impl<'a> Shared<'a> {
         part: &mut Part,
         work: impl FnOnce(&mut dyn Operator, &mut Run<'_, '_>) -> Result<R>,
     ) -> Result<R> {
-        let Part { op, state, tally, .. } = part;
-        self.with_state(state, tally, |run| work(op.as_mut(), run))
+        let Part { op, state, counted, .. } = part;
+        self.with_state(state, counted, |run| work(op.as_mut(), run))
     }
 
     /// The state with which a thread begins.
@@ -129,11 +130,12 @@ impl<'a> Shared<'a> {
     fn with_state<R>(
         &self,
         state: &mut ExecState,
-        tally: &mut Tally,
+        counted: &mut Counted,
         help: impl FnOnce(&mut Run<'_, '_>) -> Result<R>,
     ) -> Result<R> {
-        let mut catalog_tx = CatalogTx::new(&self.engine.catalog, &self.open);
-        let mut hooks = NoSession::default();
+        let mut catalog_tx = self.catalog.open();
+        let Counted { tally, notices, .. } = counted;
+        let mut hooks = NoSession::new(self.settings, notices);
         let mut routines = SessionRoutines::default();
         let mut cx = ExecContext {
             engine: self.engine,
@@ -173,7 +175,7 @@ pub struct Part {
     op: Box<dyn Operator>,
     member: Member,
     state: ExecState,
-    tally: Tally,
+    counted: Counted,
 }
 
 impl Part {
@@ -182,10 +184,10 @@ impl Part {
     /// # Errors
     /// Those of building operators.
     pub fn new(shared: &Shared<'_>, member: Member, plan: &Plan) -> Result<Part> {
-        let (mut state, mut tally) = (shared.state(), Tally::default());
+        let (mut state, mut counted) = (shared.state(), Counted::default());
         let build = |run: &mut Run<'_, '_>| operator::build_for(&member, plan, run);
-        let op = shared.with_state(&mut state, &mut tally, build)?;
-        Ok(Part { op, member, state, tally })
+        let op = shared.with_state(&mut state, &mut counted, build)?;
+        Ok(Part { op, member, state, counted })
     }
 
     /// It takes pieces again.
@@ -201,14 +203,23 @@ impl Part {
     /// It is done: its counts become the statement's.
     pub fn end(self, number: usize, run: &mut Run<'_, '_>) {
         let measures = self.state.measure.unwrap_or_default();
-        Counted { tally: self.tally, measures }.add_to(number, run);
+        Counted { measures, ..self.counted }.add_to(number, run);
+    }
+
+    /// Hands over the messages so far.
+    pub fn tell(&mut self, run: &mut Run<'_, '_>) {
+        for (severity, message) in self.counted.notices.drain(..) {
+            run.cx.hooks.notice(severity, message);
+        }
     }
 }
 
-/// What a helper counted.
+/// What a helper counted, and what its functions said to the client.
+#[derive(Default)]
 pub struct Counted {
     tally: Tally,
     measures: Vec<Measure>,
+    notices: Vec<(&'static str, Error)>,
 }
 
 impl Counted {
@@ -216,6 +227,9 @@ impl Counted {
     pub fn add_to(self, number: usize, run: &mut Run<'_, '_>) {
         for (oid, counts) in self.tally.iter() {
             run.cx.tally.of(*oid).add(counts);
+        }
+        for (severity, message) in self.notices {
+            run.cx.hooks.notice(severity, message);
         }
         for measure in self.measures {
             let all = run.state.measure.iter_mut().flatten();
@@ -227,8 +241,10 @@ impl Counted {
 }
 
 /// How many helpers a statement may start now, of as many as its plan asks for.
-pub fn available(planned: u16, run: &Run<'_, '_>) -> Helpers {
-    available_to(usize::from(planned), run.cx)
+pub fn available(planned: u16, run: &mut Run<'_, '_>) -> Helpers {
+    // Statements of functions that a parallel statement runs have none of their own.
+    let planned = if is_parallel(run.cx) { 0 } else { usize::from(planned) };
+    available_to(planned, run.cx)
 }
 
 /// How many helpers a command may start now, of as many as it would like.
@@ -361,7 +377,7 @@ pub fn each_in<T: Send>(
                 counts.lock().push(counted);
                 Ok(())
             };
-            sched::helpers::together(helpers, &help, || take(true, run))?;
+            together(helpers, &help, |run| take(true, run), run)?;
             for (number, counted) in counts.into_inner().into_iter().enumerate() {
                 counted.add_to(number, run);
             }
@@ -409,25 +425,95 @@ static RUNNING: AtomicUsize = AtomicUsize::new(0);
 /// Where helpers leave what they made.
 pub type Results<T> = SpinLock<Vec<(T, Counted)>>;
 
-/// A helper has no session: what plans leave to it needs none.
-#[derive(Default)]
-struct NoSession {
-    sequences: SessionSequences,
-    deferred: Deferred,
+/// What a thread is in a statement that several threads run now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// The statement has no helpers at the moment.
+    #[default]
+    Alone,
+    /// The statement's own thread.
+    Leader,
+    /// A helper.
+    Helper,
 }
 
-impl SessionHooks for NoSession {
+/// Whether several threads run the statement now.
+pub fn is_parallel(cx: &mut ExecContext<'_>) -> bool {
+    cx.hooks.deferred().parallel != Role::Alone
+}
+
+/// `25000` while several threads run the statement.
+///
+/// # Errors
+/// See above.
+pub fn expect_alone(what: &str, cx: &mut ExecContext<'_>) -> Result<()> {
+    match is_parallel(cx) {
+        true => Err(err!(
+            INVALID_TRANSACTION_STATE,
+            "cannot execute {what} during a parallel operation"
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Runs a statement's helpers, its own thread as their leader. While they run, what their functions do must be what
+/// any thread may do.
+///
+/// # Errors
+/// As [`sched::helpers::together`].
+pub fn together<R>(
+    count: usize,
+    help: &(dyn Fn() -> Result<()> + Sync),
+    lead: impl FnOnce(&mut Run<'_, '_>) -> Result<R>,
+    run: &mut Run<'_, '_>,
+) -> Result<(R, usize)> {
+    run.cx.hooks.deferred().parallel = Role::Leader;
+    let done = sched::helpers::together(count, help, || lead(run));
+    run.cx.hooks.deferred().parallel = Role::Alone;
+    done
+}
+
+/// A helper has no session: what plans leave to it needs none. The functions of users that it runs may read settings
+/// and say something to the client.
+struct NoSession<'h> {
+    sequences: SessionSequences,
+    deferred: Deferred,
+    settings: &'h Settings,
+    notices: &'h mut Vec<(&'static str, Error)>,
+}
+
+impl<'h> NoSession<'h> {
+    fn new(settings: &'h Settings, notices: &'h mut Vec<(&'static str, Error)>) -> NoSession<'h> {
+        let deferred = Deferred::of_helper();
+        NoSession { sequences: SessionSequences::default(), deferred, settings, notices }
+    }
+}
+
+impl SessionHooks for NoSession<'_> {
     fn call(
         &mut self,
         function: SessionFunction,
-        _args: &[Datum],
+        args: &[Datum],
         _acting: Acting,
     ) -> Result<Datum> {
+        if let (SessionFunction::CurrentSetting, Some(Datum::Text(name))) = (function, args.first())
+            && let Some(id) = SettingId::find(name).filter(|id| !id.is_secret())
+        {
+            return Ok(Datum::text(&base::settings::show(id, self.settings.get(id))));
+        }
         let name = function.name();
-        Err(Error::internal(format!("function {name} in a parallel worker")))
+        Err(err!(FEATURE_NOT_SUPPORTED, "function {name} in a parallel worker is not supported")
+            .hint("Mark the function that calls it PARALLEL RESTRICTED."))
     }
 
-    fn notice(&mut self, _severity: &'static str, _error: Error) {}
+    fn notice(&mut self, severity: &'static str, error: Error) {
+        self.notices.push((severity, error));
+    }
+
+    fn open_cursor(&mut self, _cursor: OpenCursor) -> Result<String> {
+        Err(err!(FEATURE_NOT_SUPPORTED, "a cursor in a parallel worker is not supported")
+            .hint("Mark the function that opens it PARALLEL RESTRICTED."))
+    }
 
     fn sequences(&mut self) -> &mut SessionSequences {
         &mut self.sequences

@@ -152,6 +152,12 @@ fn plain(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Da
             ));
         }
         F::TxidCurrent | F::PgCurrentXactId => {
+            if crate::parallel::is_parallel(cx) {
+                base::bail!(
+                    INVALID_TRANSACTION_STATE,
+                    "cannot assign XIDs during a parallel operation"
+                );
+            }
             cx.tx.xid()?;
             Datum::Int8(cx.tx.top_xid().map_or(0, |x| x.0 as i64))
         }

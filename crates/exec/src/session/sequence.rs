@@ -71,7 +71,8 @@ fn find(id: u32, run: &mut Run<'_, '_>) -> Result<std::sync::Arc<Sequence>> {
     }
 }
 
-fn forbid_read_only(sequence: &Sequence, run: &Run<'_, '_>, what: &str) -> Result<()> {
+fn forbid_read_only(sequence: &Sequence, run: &mut Run<'_, '_>, what: &str) -> Result<()> {
+    crate::parallel::expect_alone(&format!("{what}()"), run.cx)?;
     if run.cx.tx.read_only() && !base::Oid(sequence.oid).is_temporary() {
         bail!(READ_ONLY_SQL_TRANSACTION, "cannot execute {what}() in a read-only transaction");
     }

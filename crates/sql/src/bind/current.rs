@@ -33,6 +33,7 @@ pub static CURRENT_OF: FunctionRow = FunctionRow {
     volatility: Volatility::Stable,
     body: Body::Session(SessionFunction::CurrentOf),
     operator: base::Oid::INVALID,
+    helpers: types::func::InHelpers::Never,
 };
 
 /// A cursor's query with the columns that say where its rows are, and the tables that these are in, each

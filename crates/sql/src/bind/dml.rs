@@ -691,7 +691,7 @@ impl<'a> Binder<'a> {
 
     /// The children of a table whose rows are changed, locked. `rules`: WITH CHECK OPTION and policies over the
     /// table's columns; None: rows are deleted, new ones need no rules.
-    fn child_targets(
+    pub(crate) fn child_targets(
         &mut self,
         target: &TableRel,
         rules: Option<&RowRules>,

@@ -38,9 +38,6 @@ impl Binder<'_> {
         let Rel::Table(target) = rel.clone() else {
             return Err(err!(INTERNAL_ERROR, "change of a computed table"));
         };
-        if target.children.is_some() && !target.table.is_partitioned() {
-            return Err(base::Error::unsupported("MERGE into a table with children"));
-        }
         self.need_change(target.base, 0, &[]);
         let mut source = Scope::new(None);
         let Some(node) = &stmt.source_relation else {
@@ -95,7 +92,7 @@ impl Binder<'_> {
         let policies = self.merged_rules(&mut rel, &mut on, &target)?;
         let checks = RowRules { policies, ..self.checks(&target)? };
         let action = ChangeAction::Merge { rel, recheck: on, clauses };
-        let children = Vec::new();
+        let children = self.child_targets(&target, Some(&checks))?;
         Ok((Change { table: target, action, returning: None, checks, children }, Vec::new()))
     }
 

@@ -153,6 +153,7 @@ impl Binder<'_> {
             name: function.name.as_str().into(),
             steps: None,
             moving: None,
+            parallel: function.parallel == 's',
         };
         if Oid(definition.plain.state) == INTERNAL {
             let Some(row) = built_in(&definition.plain) else {
@@ -163,8 +164,16 @@ impl Binder<'_> {
         }
         let given: Vec<Oid> = types.1.iter().chain(types.0).copied().collect();
         let declared = function.input_types();
-        own.steps =
-            Some(self.steps(&definition.plain, (&declared, &given), types, result, position)?);
+        let mut steps =
+            self.steps(&definition.plain, (&declared, &given), types, result, position)?;
+        // One that does not run here is not needed, either.
+        if let Some(row) = crate::routine::callable(self.cx.catalog, definition.combine) {
+            let state = steps.transition.ty();
+            let both = vec![Expr::Column(0, state), Expr::Column(1, state)];
+            steps.combine = Some(self.step_call(row, both, state, position)?);
+            steps.combine_strict = row.strict;
+        }
+        own.steps = Some(steps);
         if let Some(moving) = &definition.moving
             && Oid(moving.state) != INTERNAL
         {
@@ -212,7 +221,15 @@ impl Binder<'_> {
                 Some(self.step_call(row, inputs, result, position)?)
             }
         };
-        Ok(OwnSteps { initial, transition, strict: row.strict, inverse, finish })
+        Ok(OwnSteps {
+            initial,
+            transition,
+            strict: row.strict,
+            inverse,
+            combine: None,
+            combine_strict: false,
+            finish,
+        })
     }
 
     /// A call of one of an aggregate's functions, whose result is of this type.

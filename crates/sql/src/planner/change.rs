@@ -139,8 +139,14 @@ impl Planner<'_> {
     ) -> Result<Vec<ModifyChild>> {
         let (columns, set): (&[(u16, ScanColumn)], &[(u16, Expr)]) = match action {
             ModifyAction::Update { columns, set, .. } => (columns, set),
-            ModifyAction::Delete { columns, .. } => (columns, &[]),
-            _ => return Ok(Vec::new()),
+            ModifyAction::Delete { columns, .. } | ModifyAction::Merge { columns, .. } => {
+                (columns, &[])
+            }
+            ModifyAction::Insert { .. } => return Ok(Vec::new()),
+        };
+        let written: Vec<u16> = match action {
+            ModifyAction::Merge { clauses, .. } => clauses.iter().flat_map(merge_written).collect(),
+            _ => set.iter().map(|(n, _)| *n).collect(),
         };
         let Some(children) = &table.children else { return Ok(Vec::new()) };
         let mut out = Vec::with_capacity(targets.len());
@@ -148,7 +154,7 @@ impl Planner<'_> {
             let own = all_columns(&target.rel);
             let number = |n: u16| child.numbers[usize::from(n) - 1];
             let mut checks = target.checks.map(&mut |e| self.resolve(e, &own))?;
-            checks.written = set.iter().map(|(n, _)| number(*n)).collect();
+            checks.written = written.iter().map(|n| number(*n)).collect();
             out.push(ModifyChild {
                 table: child.table.clone(),
                 indexes: self.cx.catalog.indexes_of(&child.table),
@@ -325,6 +331,14 @@ fn merge_exprs<'e>(clause: &'e logical::MergeClause, out: &mut Vec<&'e Expr>) {
         MergeAction::Nothing | MergeAction::Delete => {}
         MergeAction::Update(set) => out.extend(set.iter().map(|(_, e)| e)),
         MergeAction::Insert(row) => out.extend(row),
+    }
+}
+
+/// The columns that a WHEN's UPDATE sets.
+fn merge_written(clause: &MergeClause) -> Vec<u16> {
+    match &clause.action {
+        MergeAction::Update(set) => set.iter().map(|(n, _)| *n).collect(),
+        _ => Vec::new(),
     }
 }
 

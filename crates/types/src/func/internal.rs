@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::{Oid, Result, err};
 
-use super::{Body, CallTypes, FunctionRow, SessionFunction, Volatility};
+use super::{Body, CallTypes, FunctionRow, InHelpers, SessionFunction, Volatility};
 use crate::collation::{Case, Slot};
 use crate::datum::{Array, Datum, Shape};
 use crate::io::FormatContext;
@@ -31,6 +31,7 @@ const fn row(
         volatility: Volatility::Immutable,
         body,
         operator: Oid::INVALID,
+        helpers: InHelpers::Never,
     }
 }
 

@@ -152,6 +152,19 @@ pub struct FunctionRow {
     pub body: Body,
     /// The user's operator by which it is called; `Oid::INVALID`: none.
     pub operator: Oid,
+    /// Which threads of a statement may call it, of a user's function.
+    pub helpers: InHelpers,
+}
+
+/// Which threads of a statement may call a user's function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InHelpers {
+    /// The statement's own.
+    Never,
+    /// Any as the step of an aggregate that is PARALLEL SAFE: what the function itself says does not count there.
+    AsStep,
+    /// Any: it is PARALLEL SAFE.
+    Safe,
 }
 
 /// One row of the operator table; `left` is `Oid::INVALID` for a prefix operator.

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use base::{Oid, Result};
 
 use super::{
-    AggregateRow, Body, CallTypes, CastContext, CastMethod, CastRow, FunctionRow, NamedBody,
-    OperatorRow, Volatility, aggregate, session,
+    AggregateRow, Body, CallTypes, CastContext, CastMethod, CastRow, FunctionRow, InHelpers,
+    NamedBody, OperatorRow, Volatility, aggregate, session,
 };
 use crate::Datum;
 use crate::io::{self, FormatContext, TypeIo};
@@ -135,6 +135,7 @@ fn function_row(f: &[&'static str], bodies: &HashMap<&str, Body>) -> Option<Func
         volatility,
         body,
         operator: Oid::INVALID,
+        helpers: InHelpers::Never,
     })
 }
 

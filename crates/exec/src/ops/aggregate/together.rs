@@ -19,8 +19,8 @@ use std::borrow::Cow;
 use base::{Error, Result};
 use sched::SpinLock;
 use sched::memory::Use;
-use sql::Plan;
 use sql::plan::Node;
+use sql::{AggCall, Plan};
 use types::batch::BATCH_ROWS;
 use types::{Batch, Column};
 
@@ -79,7 +79,12 @@ fn split(keyed: &Groups, states: Vec<AggState>, width: usize, parts: usize) -> R
 }
 
 /// Puts the groups of one part together, of all threads.
-fn merged(sources: Vec<Part>, width: usize) -> Result<(Groups, Vec<AggState>)> {
+fn merged(
+    sources: Vec<Part>,
+    aggs: &[AggCall],
+    run: &mut Run<'_, '_>,
+) -> Result<(Groups, Vec<AggState>)> {
+    let width = aggs.len();
     let more = sources.iter().skip(1).map(|part| part.hashes.len()).sum();
     let mut sources = sources.into_iter();
     let Some(first) = sources.next() else {
@@ -98,7 +103,9 @@ fn merged(sources: Vec<Part>, width: usize) -> Result<(Groups, Vec<AggState>)> {
             match groups.find(*hash, &key, row) {
                 Some(number) => {
                     let own = &mut states[number as usize * width..][..width];
-                    own.iter_mut().zip(of_row).try_for_each(|(own, other)| own.merge(other))?;
+                    for ((own, other), call) in own.iter_mut().zip(of_row).zip(aggs) {
+                        own.merge(other, call, run)?;
+                    }
                 }
                 None => {
                     groups.add(*hash, &key, row)?;
@@ -175,11 +182,11 @@ impl Aggregate {
             results.lock().push((partial, counted));
             Ok(())
         };
-        let lead = || {
+        let lead = |run: &mut Run<'_, '_>| {
             let led = self.add_pieces(plan, gather, &leader, run);
             led.inspect_err(|_| leader.close())
         };
-        sched::helpers::together(helpers.count(), &help, lead)?;
+        parallel::together(helpers.count(), &help, lead, run)?;
         leader.go_on_alone();
         let results: Vec<(Aggregate, Counted)> = std::mem::take(&mut *results.lock());
         let mut others = Vec::with_capacity(results.len());
@@ -204,7 +211,11 @@ impl Aggregate {
         let all = count(self) + others.iter().map(count).sum::<usize>();
         let planned = match &input.node {
             Node::Gather { workers, absorbed: true, .. }
-                if !plain && all >= MANY_GROUPS && self.aside.is_none() =>
+                if !plain
+                    && all >= MANY_GROUPS
+                    && self.aside.is_none()
+                    // The final functions of users' aggregates are the own thread's to call.
+                    && aggs.iter().all(|call| call.own.is_none()) =>
             {
                 *workers
             }
@@ -212,7 +223,7 @@ impl Aggregate {
         };
         let helpers = parallel::available(planned, run);
         if helpers.count() == 0 {
-            return others.into_iter().try_for_each(|other| self.merge(plan, other));
+            return others.into_iter().try_for_each(|other| self.merge(plan, other, run));
         }
         self.held += others.iter().map(|other| other.held).sum::<usize>();
         let own = (self.keyed.take(), std::mem::take(&mut self.states));
@@ -237,7 +248,8 @@ impl Aggregate {
         let merge = |n: usize, run: &mut Run<'_, '_>| {
             let _memory = sched::memory::for_use(Use::Aggregate);
             let sources = std::mem::take(&mut *by_part[n].lock());
-            finished(plan, merged(sources, aggs.len())?, run)
+            let merged = merged(sources, aggs, run)?;
+            finished(plan, merged, run)
         };
         let merged = parallel::each_in(parts, &helpers, run, &merge)?;
         self.finished.extend(merged.into_iter().flatten());
@@ -266,14 +278,19 @@ impl Aggregate {
     }
 
     /// Adds another thread's groups.
-    pub(super) fn merge(&mut self, plan: &Plan, other: Aggregate) -> Result<()> {
+    pub(super) fn merge(
+        &mut self,
+        plan: &Plan,
+        other: Aggregate,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
         let Node::Aggregate { groups, aggs, plain, .. } = &plan.node else {
             return Err(wrong_node());
         };
         let width = aggs.len();
         if *plain {
-            let pairs = self.states.iter_mut().zip(other.states);
-            return pairs.into_iter().try_for_each(|(own, other)| own.merge(other));
+            let mut pairs = self.states.iter_mut().zip(other.states).zip(aggs);
+            return pairs.try_for_each(|((own, other), call)| own.merge(other, call, run));
         }
         let Some(keyed) = other.keyed else { return Ok(()) };
         let rows = keyed.len();
@@ -292,8 +309,9 @@ impl Aggregate {
                 }
             };
             let of_group = &mut self.states[number * width..][..width];
-            for (state, other) in of_group.iter_mut().zip(states.by_ref().take(width)) {
-                state.merge(other)?;
+            let others = states.by_ref().take(width);
+            for ((state, other), call) in of_group.iter_mut().zip(others).zip(aggs) {
+                state.merge(other, call, run)?;
             }
         }
         self.held += other.held;

@@ -110,12 +110,12 @@ impl Sort {
             Ok(())
         };
         let op = &mut self.input;
-        let lead = || {
+        let lead = |run: &mut Run<'_, '_>| {
             let led = sorter.fill(op.as_mut(), (gather, keys), bounds, run);
             sorter.settle(bounds);
             led.inspect_err(|_| leader.close())
         };
-        sched::helpers::together(helpers.count(), &help, lead)?;
+        parallel::together(helpers.count(), &help, lead, run)?;
         leader.go_on_alone();
         let results = std::mem::take(&mut *results.lock());
         let mut others = Vec::with_capacity(results.len());

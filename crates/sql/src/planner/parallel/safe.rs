@@ -1,8 +1,8 @@
 //! What any thread of a statement can compute: it needs neither the session nor the catalog, and is the same each time.
 
-use types::func::{Body, Volatility};
+use types::func::{Body, InHelpers, Volatility};
 
-use crate::expr::{AggCall, Expr, SubqueryExpr, SubqueryKind};
+use crate::expr::{AggCall, Expr, OwnAggregate, SubqueryExpr, SubqueryKind};
 use crate::plan::{IndexBounds, KeyStep, Node, Plan, Scan};
 use crate::walk;
 use crate::window::{FrameBound, WindowCall, WindowFunction};
@@ -38,10 +38,20 @@ const MERGEABLE: [&str; 27] = [
     "regr_syy",
 ];
 
-/// Whether threads can compute the aggregate of parts of the rows.
+/// Whether threads can compute the aggregate of parts of the rows. A user's aggregate needs a function that combines
+/// two states, and to be PARALLEL SAFE.
 pub(super) fn is_mergeable(call: &AggCall) -> bool {
-    MERGEABLE.contains(&call.aggregate.name)
-        && call.own.is_none()
+    let known = match call.own.as_deref() {
+        None => MERGEABLE.contains(&call.aggregate.name),
+        Some(own) if !own.parallel => false,
+        Some(OwnAggregate { steps: Some(steps), .. }) => {
+            let mut functions = steps.combine.iter().chain([&steps.transition]);
+            steps.combine.is_some() && functions.all(|e| is_computed_by(e, InHelpers::AsStep))
+        }
+        // It is computed as a built-in one.
+        Some(_) => MERGEABLE.contains(&call.aggregate.name),
+    };
+    known
         && !call.distinct
         && call.order.is_empty()
         && call.direct.is_none()
@@ -51,7 +61,7 @@ pub(super) fn is_mergeable(call: &AggCall) -> bool {
 /// Whether any thread can compute a window function's values.
 pub(super) fn is_plain_call(call: &WindowCall) -> bool {
     let of_rows = match &call.function {
-        WindowFunction::Aggregate(call) => is_mergeable(call),
+        WindowFunction::Aggregate(call) => call.own.is_none() && is_mergeable(call),
         WindowFunction::Own(_) => true,
     };
     let offsets = [&call.frame.start, &call.frame.end].into_iter().filter_map(FrameBound::offset);
@@ -78,11 +88,20 @@ pub(super) fn is_plain(e: &Expr) -> bool {
 /// The same without a look at subqueries. Slots are those of nested loops below the Gather, or were filled before
 /// it began.
 fn is_computed(e: &Expr) -> bool {
+    is_computed_by(e, InHelpers::Safe)
+}
+
+/// The same with users' functions that are at least so safe.
+fn is_computed_by(e: &Expr, least: InHelpers) -> bool {
     !walk::any(e, &|e| match e {
+        // A user's function is what its definition says, whatever its volatility.
+        Expr::Call { function, .. } if matches!(function.body, Body::User) => {
+            function.returns_set || function.helpers < least
+        }
         Expr::Call { function, .. } => {
             function.volatility == Volatility::Volatile
                 || function.returns_set
-                || matches!(function.body, Body::Session(_) | Body::User | Body::Set(_))
+                || matches!(function.body, Body::Session(_) | Body::Set(_))
         }
         // Texts of names and of users' types are looked up.
         Expr::InOutCast { arg, ty, .. } => {
