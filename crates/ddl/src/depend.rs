@@ -812,6 +812,7 @@ fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<
                 ..catalog::Column::default()
             };
             remove_column_comment(cx, table.oid, n)?;
+            super::follow::close_up(cx, &table, n)?;
             put(cx, table)
         }
     }

@@ -10,24 +10,42 @@ use crate::function_body::{renamed_bodies, store_bodies, with_body_over};
 use crate::lock;
 use crate::view::users;
 
-/// Before a column is added: views in which its name would get into a USING say which columns they mean.
+/// Before a column is added: views in which its name would get into a USING, or its place among the columns of a
+/// join, say which columns they mean.
 ///
 /// # Errors
 /// Those of the catalog.
 pub fn make_room(cx: &mut ExecContext<'_>, table: &Table, column: &Column) -> Result<()> {
+    let mut wider = table.clone();
+    wider.columns.push(column.clone());
+    keep_meaning(cx, wider, |query| query.sql.contains(" JOIN "))
+}
+
+/// Before a column is gone, from 1, which `table` has as dropped: lists of names for the table's columns lose one.
+///
+/// # Errors
+/// Those of the catalog.
+pub fn close_up(cx: &mut ExecContext<'_>, table: &Table, column: u16) -> Result<()> {
+    let used = (table.oid, column);
+    keep_meaning(cx, table.clone(), |query| !query.uses.contains(&used))
+}
+
+/// Gives views over a table whose columns change such texts that they mean the same; those that `may` differ.
+fn keep_meaning(
+    cx: &mut ExecContext<'_>,
+    changed: Table,
+    may: impl Fn(&catalog::ViewQuery) -> bool,
+) -> Result<()> {
     let old = cx.catalog_tx.view();
-    let affected = users(&old, &[table.oid]);
+    let affected = users(&old, &[changed.oid]);
     if affected.is_empty() {
         return Ok(());
     }
-    let mut wider = table.clone();
-    wider.columns.push(column.clone());
     let mut naming = Snapshot::clone(&old);
-    naming.put(Object::Table(Box::new(wider)));
+    naming.put(Object::Table(Box::new(changed)));
     for view in affected {
         let Some(known) = old.table(view) else { continue };
-        let Some(query) = &known.query else { continue };
-        if !query.sql.contains(" USING (") {
+        if !known.query.as_ref().is_some_and(|query| may(query)) {
             continue;
         }
         let sql = with_context(cx, |context| sql::view::renamed(context, known, &naming))?;

@@ -2,7 +2,8 @@
 //! constants, every cast that was implied is written out, every operator in parentheses; the
 //! pretty form leaves out the parentheses that precedence makes unnecessary.
 //!
-//! Subqueries and aggregates can't stand in such expressions and are not printed.
+//! Subqueries and aggregates can't stand in such expressions and are not printed. Functions that words of SQL called are
+//! written so again: `EXTRACT(day FROM x)`, `x AT TIME ZONE 'UTC'`.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use types::func::{CastMethod, FunctionRow, internal};
 use types::oids::*;
 
 use crate::bind::Binder;
-use crate::expr::{Expr, RowOp};
+use crate::expr::{BY_SHORT_SYNTAX, BY_SYNTAX, Expr, RowOp};
 use crate::parse::parse_expr;
 use crate::prepare::PrepareContext;
 
@@ -167,7 +168,7 @@ fn collect_objects(expr: &Expr, out: &mut Vec<u32>) {
         Expr::Distinct { equal, .. } | Expr::NullIf { equal, .. } => Some(equal),
         _ => None,
     };
-    out.extend(called.map(|f| f.operator.0).filter(|id| *id != 0));
+    out.extend(called.map(|f| f.operator).filter(|id| *id >= Oid::FIRST_USER).map(|id| id.0));
     if let Expr::Collate(_, collation, _) = expr
         && *collation >= Oid::FIRST_USER.0
     {
@@ -363,6 +364,11 @@ impl Printer<'_, '_> {
                 };
                 self.wrap(format!("{} COLLATE {name}", self.part(arg)))
             }
+            Expr::Typmod { arg, ty, typmod, explicit: true }
+                if *typmod >= 0 && matches!(&**arg, Expr::SessionValue(_, own) if own == ty) =>
+            {
+                format!("{}({typmod})", self.print(arg))
+            }
             Expr::Typmod { arg, ty, typmod, .. } => match &**arg {
                 Expr::InOutCast { arg, ty: inner, .. } | Expr::Relabel(arg, inner)
                     if inner == ty =>
@@ -494,6 +500,9 @@ impl Printer<'_, '_> {
         if function.oid == internal::SHAPED_ROW.oid && types::user::is_user(ty) {
             return self.cast(&args[0], ty, -1);
         }
+        if let Some(text) = self.syntax(function, args) {
+            return text;
+        }
         let own = self.own_operator(function);
         let name = own.as_deref().or_else(|| operator_of(function, args.len()));
         match (name, args) {
@@ -619,6 +628,11 @@ fn is_cast(function: &FunctionRow, args: &[Expr], ty: Oid) -> bool {
         .is_some_and(|c| matches!(c.method, CastMethod::Function(oid) if oid == function.oid))
 }
 
+/// Whether a call is written as an operator or a cast.
+pub(crate) fn is_operator_or_cast(function: &FunctionRow, args: &[Expr], ty: Oid) -> bool {
+    is_cast(function, args, ty) || operator_of(function, args.len()).is_some()
+}
+
 fn level_of(operator: &str) -> Level {
     match operator {
         "+" | "-" => Level::Additive,
@@ -640,5 +654,71 @@ fn level(expr: &Expr) -> Level {
             operator_of(function, args.len()).map_or(Level::Whole, level_of)
         }
         _ => Level::Whole,
+    }
+}
+
+impl Printer<'_, '_> {
+    /// The call in words of SQL; None: it was not called so, or has no such form.
+    fn syntax(&self, function: &FunctionRow, args: &[Expr]) -> Option<String> {
+        if !matches!(function.operator, BY_SYNTAX | BY_SHORT_SYNTAX) {
+            return None;
+        }
+        let part = |n: usize| args.get(n).map(|arg| self.operand(arg, Level::Whole));
+        let whole = |n: usize| args.get(n).map(|arg| self.print(arg));
+        let short = function.operator == BY_SHORT_SYNTAX;
+        Some(match (function.name, args.len()) {
+            ("timezone", 2) => format!("({} AT TIME ZONE {})", part(1)?, part(0)?),
+            ("overlaps", 4) => {
+                format!("(({}, {}) OVERLAPS ({}, {}))", whole(0)?, whole(1)?, whole(2)?, whole(3)?)
+            }
+            ("extract", 2) => format!("EXTRACT({} FROM {})", word(&args[0])?, whole(1)?),
+            ("is_normalized", 1) => format!("({} IS NORMALIZED)", part(0)?),
+            ("is_normalized", 2) if short => format!("({} IS NORMALIZED)", part(0)?),
+            ("is_normalized", 2) => format!("({} IS {} NORMALIZED)", part(0)?, word(&args[1])?),
+            ("normalize", 1) => format!("NORMALIZE({})", whole(0)?),
+            ("normalize", 2) if short => format!("NORMALIZE({})", whole(0)?),
+            ("normalize", 2) => format!("NORMALIZE({}, {})", whole(0)?, word(&args[1])?),
+            ("overlay", 3) => {
+                format!("OVERLAY({} PLACING {} FROM {})", whole(0)?, whole(1)?, whole(2)?)
+            }
+            ("overlay", 4) => format!(
+                "OVERLAY({} PLACING {} FROM {} FOR {})",
+                whole(0)?,
+                whole(1)?,
+                whole(2)?,
+                whole(3)?
+            ),
+            ("position", 2) => format!("POSITION(({}) IN ({}))", whole(1)?, whole(0)?),
+            ("substring", 3) if function.oid == Oid(2074) => {
+                format!("SUBSTRING({} SIMILAR {} ESCAPE {})", whole(0)?, whole(1)?, whole(2)?)
+            }
+            ("substring", 2) if function.oid != Oid(2073) => {
+                format!("SUBSTRING({} FROM {})", whole(0)?, whole(1)?)
+            }
+            ("substring", 3) => {
+                format!("SUBSTRING({} FROM {} FOR {})", whole(0)?, whole(1)?, whole(2)?)
+            }
+            (name @ ("btrim" | "ltrim" | "rtrim"), 1 | 2) => {
+                let side = match name {
+                    "btrim" => "BOTH",
+                    "ltrim" => "LEADING",
+                    _ => "TRAILING",
+                };
+                let what = whole(1).map_or_else(String::new, |what| format!(" {what}"));
+                format!("TRIM({side}{what} FROM {})", whole(0)?)
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// A constant that stands for a word.
+fn word(arg: &Expr) -> Option<String> {
+    match arg {
+        Expr::Const(Datum::Text(text), _) => {
+            let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            plain.then(|| text.to_string())
+        }
+        _ => None,
     }
 }

@@ -108,13 +108,32 @@ impl Out {
     }
 }
 
+/// The names of a join's columns.
+struct JoinNames {
+    /// Its alias.
+    alias: String,
+    /// The names of the columns that the query knows, in their order.
+    names: Vec<String>,
+    /// The list behind the alias, if it needs one.
+    list: Option<Vec<String>>,
+}
+
+impl JoinNames {
+    /// The list as it is written.
+    fn written(&self) -> String {
+        let Some(list) = &self.list else { return String::new() };
+        let list: Vec<String> = list.iter().map(|name| quote_ident(name)).collect();
+        format!("({})", list.join(", "))
+    }
+}
+
 /// One query level's names.
 struct Frame {
     select: SelectRecord,
     /// Names of FROM as written, and as printed: unlike those of the levels outside.
     names: Vec<(String, String)>,
-    /// Which of them are joins.
-    joins: Vec<String>,
+    /// Those that are joins.
+    joins: Vec<JoinNames>,
     /// Names that the columns of a table have here, whatever they are called in the catalog ([`pinned`]).
     pinned: Vec<(String, Vec<String>)>,
 }
@@ -257,7 +276,8 @@ impl<'p, 'b> Printer<'p, 'b> {
             return Err(Error::internal("a query that was not recorded"));
         };
         let pinned = self.pinned(&select.items, &stmt.from_clause);
-        self.enter(select.clone(), aliased_joins(&stmt.from_clause));
+        let joins = self.aliased_joins(&select.items, &stmt.from_clause);
+        self.enter(select.clone(), joins);
         self.pin(pinned);
         out.indent += STD;
         out.push(" SELECT");
@@ -437,7 +457,7 @@ impl<'p, 'b> Printer<'p, 'b> {
     }
 
     /// A level's names: unlike those outside.
-    fn enter(&self, select: SelectRecord, joins: Vec<String>) {
+    fn enter(&self, select: SelectRecord, joins: Vec<JoinNames>) {
         let mut frames = self.frames.borrow_mut();
         let mut names: Vec<(String, String)> = Vec::new();
         for item in select.items.iter().filter(|i| i.name.is_some()) {
@@ -591,9 +611,10 @@ impl<'p, 'b> Printer<'p, 'b> {
             out.push("ONLY ");
         }
         out.push(&text);
-        let columns = match self.pinned_columns(written) {
-            Some(names) => format!("({names})"),
-            None => Self::columns_of_alias(alias),
+        let columns = match (self.pinned_columns(written), alias) {
+            (Some(names), _) => format!("({names})"),
+            (None, Some(alias)) if !alias.colnames.is_empty() => self.columns_of_table(alias),
+            (None, _) => String::new(),
         };
         if shown != own || !columns.is_empty() {
             out.push(&format!(" {}{columns}", quote_ident(&shown)));
@@ -624,15 +645,13 @@ impl<'p, 'b> Printer<'p, 'b> {
             return self.sides(join, (left, right), !self.pretty, out);
         };
         let shown = self.refname(&alias.aliasname);
-        let columns = match alias.colnames.is_empty() {
-            true => String::new(),
-            false => self.join_columns(&alias.aliasname),
-        };
+        let columns = self.join_columns(&alias.aliasname);
         // Inside, the tables go by their own names.
         let items = self.record.joins.get(&address(join)).cloned().unwrap_or_default();
         let inside = SelectRecord { items, ..SelectRecord::default() };
         let pinned = self.pinned_in(&inside.items, join);
-        self.enter(inside, aliased_joins([&**left, &**right]));
+        let joins = self.aliased_joins(&inside.items, [&**left, &**right]);
+        self.enter(inside, joins);
         self.pin(pinned);
         let done = self.sides(join, (left, right), true, out);
         self.frames.borrow_mut().pop();
@@ -640,15 +659,11 @@ impl<'p, 'b> Printer<'p, 'b> {
         done
     }
 
-    /// The names of the columns of a join with an alias.
+    /// The list of names of the columns of a join with an alias, if it needs one.
     fn join_columns(&self, alias: &str) -> String {
         let frames = self.frames.borrow();
-        let items = frames.last().map_or(&[][..], |f| &f.select.items);
-        let Some(item) = items.iter().find(|i| i.name.as_deref() == Some(alias)) else {
-            return String::new();
-        };
-        let names: Vec<String> = item.columns.iter().map(|c| quote_ident(&c.name)).collect();
-        format!("({})", names.join(", "))
+        let joins = frames.last().map_or(&[][..], |f| &f.joins);
+        joins.iter().find(|j| j.alias == alias).map_or_else(String::new, JoinNames::written)
     }
 
     /// Both sides of a join, and what joins them.
@@ -689,6 +704,8 @@ impl<'p, 'b> Printer<'p, 'b> {
             if let Some(alias) = &join.join_using_alias {
                 out.push(&format!(" AS {}", quote_ident(&alias.aliasname)));
             }
+        } else if join.is_natural && word != " CROSS JOIN " {
+            out.push(" ON TRUE");
         } else if let Some(quals) = quals.filter(|q| !q.is_empty()) {
             let condition = crate::bind::expr::and(quals.clone());
             let text = self.expr(&condition, out.indent);
@@ -723,7 +740,13 @@ impl<'p, 'b> Printer<'p, 'b> {
             let Some(row) = self.record.exprs.get(&(address(stmt), Part::Row(n))) else {
                 return Err(Error::internal("VALUES that were not recorded"));
             };
-            let list: Vec<String> = row.iter().map(|e| self.expr(e, 0)).collect();
+            let nodes = stmt.values_lists.get(n).map(ast::list).unwrap_or_default();
+            let item = |(at, e): (usize, &Expr)| match nodes.get(at).map(|node| &node.node) {
+                // A constant's cast to the type of the others is not shown.
+                Some(Some(NodeEnum::AConst(_))) => self.outermost(e, 0),
+                _ => self.alone(e, 0),
+            };
+            let list: Vec<String> = row.iter().enumerate().map(item).collect();
             rows.push(format!("({})", list.join(",")));
         }
         Ok(format!("VALUES {}", rows.join(", ")))
@@ -928,6 +951,12 @@ impl<'p, 'b> Printer<'p, 'b> {
         self.printer(&names, indent).print(e)
     }
 
+    /// An expression's text where `t.*` would stand for the columns of `t`.
+    fn alone(&self, e: &Expr, indent: i32) -> String {
+        let names = Here { printer: self, indent };
+        self.printer(&names, indent).alone(e)
+    }
+
     /// A type's name.
     fn type_text(&self, ty: base::Oid, typmod: i32) -> String {
         let names = Here { printer: self, indent: 0 };
@@ -953,15 +982,11 @@ impl<'p, 'b> Printer<'p, 'b> {
                 let Some(at) = item.columns.iter().position(|c| is_it(&c.expr)) else { continue };
                 let written = item.name.as_deref().unwrap_or_default();
                 let shown = frame.names.iter().find(|(n, _)| n == written).map(|(_, s)| s.clone());
-                let oid = match frame.joins.iter().any(|j| j == written) {
-                    // A join's columns are called as those of its tables.
-                    true => self.binder.vars[usize::from(col)].origin.map_or(0, |(table, _)| table),
-                    false => item.oid,
-                };
-                let pins = frame.pinned.iter().find(|(n, _)| n == written);
-                let column = match pins.and_then(|(_, names)| names.get(at)) {
+                let join = frame.joins.iter().find(|j| j.alias == written).map(|j| &j.names);
+                let pins = frame.pinned.iter().find(|(n, _)| n == written).map(|(_, names)| names);
+                let column = match join.or(pins).and_then(|names| names.get(at)) {
                     Some(name) => name.clone(),
-                    None => self.column_name(oid, &item.columns[at].name, col),
+                    None => self.column_name(item.oid, &item.columns[at].name, col),
                 };
                 let table = quote_ident(shown.as_deref().unwrap_or(written));
                 return Some((format!("{table}.{}", quote_ident(&column)), column));
@@ -1132,20 +1157,6 @@ impl Names for Here<'_, '_, '_> {
 /// Whether a row in GROUP BY is a list of expressions.
 fn is_list(row: &pb::RowExpr) -> bool {
     row.row_format == pb::CoercionForm::CoerceImplicitCast as i32
-}
-
-/// The aliases of joins among FROM items, but for those inside of a join with an alias.
-fn aliased_joins<'n>(from: impl IntoIterator<Item = &'n pb::Node>) -> Vec<String> {
-    let mut out = Vec::new();
-    let mut next: Vec<&pb::Node> = from.into_iter().collect();
-    while let Some(node) = next.pop() {
-        let Some(NodeEnum::JoinExpr(join)) = &node.node else { continue };
-        match &join.alias {
-            Some(alias) => out.push(alias.aliasname.clone()),
-            None => next.extend([&join.larg, &join.rarg].into_iter().flatten().map(|n| &**n)),
-        }
-    }
-    out
 }
 
 /// SEARCH and CYCLE behind a WITH query.

@@ -313,6 +313,13 @@ impl Binder<'_> {
         let mut out = Vec::with_capacity(fields.len());
         for (at, (field, (_, ty))) in fields.into_iter().zip(&shape.columns).enumerate() {
             let from = field.ty();
+            // A literal in a row that is assigned is one of the column's type.
+            let field = match field {
+                Expr::Const(text @ Datum::Text(_), TEXT) if *ty != TEXT => {
+                    Expr::Const(text, UNKNOWN)
+                }
+                other => other,
+            };
             let Some(value) = self.coerce(field, *ty, context, position)? else {
                 return Err(fail(format!(
                     "Cannot cast type {} to {} in column {}.",

@@ -56,7 +56,10 @@ impl Binder<'_> {
             NodeEnum::AExpr(e) => self.a_expr(scope, e),
             NodeEnum::BoolExpr(e) => self.bool_expr(scope, e),
             NodeEnum::TypeCast(c) => self.type_cast(scope, c),
-            NodeEnum::FuncCall(c) => self.func_call(scope, c),
+            NodeEnum::FuncCall(c) => {
+                let call = self.func_call(scope, c)?;
+                Ok(operator::marked(call, c))
+            }
             NodeEnum::NullTest(t) => {
                 let arg = self.expr_box(scope, &t.arg)?;
                 let arg = self.resolve_unknown(arg)?;

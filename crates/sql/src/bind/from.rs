@@ -435,6 +435,7 @@ impl Binder<'_> {
         for (name, ty) in &columns {
             cols.push(self.new_var(name, *ty, -1)?);
         }
+        self.note_fields(&call, &cols);
         if f.ordinality {
             names.push("ordinality".to_owned());
             cols.push(self.new_var("ordinality", INT8, -1)?);
@@ -546,10 +547,12 @@ impl Binder<'_> {
             let name = super::select::column_name(node);
             let location = ast::location(node);
             let (columns, _) = self.function_columns(&mut call, definitions, &name, location)?;
+            let first_col = cols.len();
             for (name, ty) in columns {
                 cols.push(self.new_var(&name, ty, -1)?);
                 names.push(name.to_string());
             }
+            self.note_fields(&call, &cols[first_col..]);
             first.get_or_insert(name);
             calls.push(call);
         }

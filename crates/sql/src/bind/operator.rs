@@ -4,7 +4,7 @@ use base::{Error, Oid, Result, err};
 use types::func::{CastContext, FunctionRow, OperatorRow};
 use types::oids::*;
 
-use crate::expr::Expr;
+use crate::expr::{BY_SHORT_SYNTAX, BY_SYNTAX, Expr};
 
 use super::Binder;
 use super::coerce::base_of;
@@ -395,4 +395,19 @@ fn ambiguous(name: &str, left: Option<Oid>, right: Oid, position: u32) -> Error 
     err!(AMBIGUOUS_FUNCTION, "operator is not unique: {text}")
         .hint("Could not choose a best candidate operator. You might need to add explicit type casts.")
         .at(position)
+}
+
+/// A call, marked if words of SQL made it.
+pub(super) fn marked(call: Expr, by: &pg_query::protobuf::FuncCall) -> Expr {
+    let syntax = pg_query::protobuf::CoercionForm::CoerceSqlSyntax as i32;
+    match call {
+        Expr::Call { function, args, ty, position }
+            if by.funcformat == syntax && function.oid < Oid::FIRST_USER =>
+        {
+            let mark = if by.args.len() < args.len() { BY_SHORT_SYNTAX } else { BY_SYNTAX };
+            let function = crate::routine::operator_row(mark.0, function);
+            Expr::Call { function, args, ty, position }
+        }
+        other => other,
+    }
 }

@@ -29,6 +29,8 @@ pub(crate) struct Record {
     pub changes: HashMap<usize, ChangeRecord>,
     /// Objects and columns used.
     pub uses: Vec<(u32, u16)>,
+    /// Columns of functions in FROM that are those of a table whose rows they return.
+    pub fields: Vec<(Col, (u32, u16))>,
 }
 
 /// Which part of a node an expression is.
@@ -168,6 +170,22 @@ impl Binder<'_> {
         if let Some(record) = &mut self.record {
             set(record.changes.entry(address(stmt)).or_default());
         }
+    }
+
+    /// Notes which columns of a table those of a function in FROM are, if its rows are that table's.
+    pub(crate) fn note_fields(&mut self, call: &Expr, cols: &[Col]) {
+        let (Some(record), Expr::Call { function, .. }) = (&mut self.record, call) else { return };
+        let catalog = self.cx.catalog;
+        let of_type = match catalog.type_id(call.ty().0) {
+            Some(catalog::snapshot::TypeId::Row(table, false)) => Some(table),
+            _ => None,
+        };
+        let of_function = || catalog.function(function.oid.0).and_then(|f| f.row_of);
+        let Some(table) = of_type.or_else(of_function).and_then(|id| catalog.table(id)) else {
+            return;
+        };
+        let numbers = table.live_columns().map(|(number, _)| (table.oid, number));
+        record.fields.extend(cols.iter().copied().zip(numbers));
     }
 
     /// Notes the use of an object (column 0) or column.

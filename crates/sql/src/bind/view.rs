@@ -236,6 +236,8 @@ impl Binder<'_> {
         }
         let origins: Vec<(u32, u16)> =
             cols.iter().filter_map(|c| self.vars[usize::from(*c)].origin).collect();
+        let of_functions = record.fields.iter().filter(|(col, _)| cols.contains(col));
+        fields.extend(of_functions.map(|(_, field)| *field));
         for (table, column) in origins.into_iter().chain(fields) {
             self.note_use(table, column);
         }

@@ -178,7 +178,7 @@ impl Printer<'_, '_> {
                     let texts: Vec<String> = items
                         .map(|(node, e)| match &node.node {
                             Some(NodeEnum::SetToDefault(_)) => "DEFAULT".to_owned(),
-                            _ if several => self.expr(e, out.indent),
+                            _ if several => self.alone(e, out.indent),
                             _ => self.outermost(e, out.indent),
                         })
                         .collect();
@@ -255,7 +255,8 @@ impl Printer<'_, '_> {
 
     fn update(&self, stmt: &pb::UpdateStmt, out: &mut Out) -> Result<()> {
         let change = self.change(stmt)?;
-        self.enter(names(change.items.clone()), Vec::new());
+        let joins = self.aliased_joins(&change.items, &stmt.from_clause);
+        self.enter(names(change.items.clone()), joins);
         if let Some(with) = &stmt.with_clause {
             self.with(with, out)?;
         }
@@ -274,7 +275,8 @@ impl Printer<'_, '_> {
 
     fn delete(&self, stmt: &pb::DeleteStmt, out: &mut Out) -> Result<()> {
         let change = self.change(stmt)?;
-        self.enter(names(change.items.clone()), Vec::new());
+        let joins = self.aliased_joins(&change.items, &stmt.using_clause);
+        self.enter(names(change.items.clone()), joins);
         if let Some(with) = &stmt.with_clause {
             self.with(with, out)?;
         }
@@ -345,7 +347,8 @@ impl Printer<'_, '_> {
         Ok(())
     }
 
-    fn outermost(&self, e: &Expr, indent: i32) -> String {
+    /// A whole expression: the casts that its target implied are not shown.
+    pub(super) fn outermost(&self, e: &Expr, indent: i32) -> String {
         let names = Here { printer: self, indent };
         self.printer(&names, indent).outer(e)
     }

@@ -10,6 +10,7 @@ use crate::bind::ast;
 use crate::bind::from::each_function;
 use crate::bind::record::{Part, address};
 use crate::expr::Expr;
+use crate::print;
 
 impl Printer<'_, '_> {
     /// A function, or several, in FROM.
@@ -29,7 +30,14 @@ impl Printer<'_, '_> {
             [] => own.first().copied().unwrap_or_default(),
             list => list,
         };
-        let text = |call: &Expr| self.expr(call, out.indent);
+        let text = |call: &Expr| match looks_like_function(call) {
+            true => self.expr(call, out.indent),
+            // The grammar takes what looks like a function here, and CAST does.
+            false => {
+                let ty = self.type_text(call.ty(), -1);
+                format!("CAST({} AS {ty})", self.expr(call, out.indent))
+            }
+        };
         let alone = calls.len() == 1 && (list.is_empty() || !f.ordinality);
         let arrays: Option<Vec<String>> = calls.iter().map(|c| unnested(c).map(text)).collect();
         let shown = match (calls.as_slice(), arrays) {
@@ -113,6 +121,18 @@ impl Printer<'_, '_> {
             out.push(format!("{} {ty}", quote_ident(shown)));
         }
         Ok(format!("({})", out.join(", ")))
+    }
+}
+
+/// Whether an expression's text is what the grammar takes for a function in FROM.
+fn looks_like_function(call: &Expr) -> bool {
+    match call {
+        Expr::Call { function, args, ty, .. } => !print::is_operator_or_cast(function, args, *ty),
+        Expr::Typmod { arg, .. } => matches!(&**arg, Expr::SessionValue(..)),
+        Expr::Coalesce(..) | Expr::MinMax { .. } | Expr::NullIf { .. } | Expr::SessionValue(..) => {
+            true
+        }
+        _ => false,
     }
 }
 
