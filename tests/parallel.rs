@@ -211,6 +211,16 @@ fn plans_have_helpers_where_the_work_is_worth_it() {
          ->  Parallel Seq Scan on t\n                    ->  Parallel Hash\n                          \
          ->  Parallel Seq Scan on u"
     );
+    let by_index = plan(
+        "SELECT g, count(*) FROM u JOIN t ON t.i = u.ti WHERE uk BETWEEN 2000 AND 9000 GROUP BY g",
+    );
+    assert!(by_index.contains("Parallel Index Scan using u_key on u"), "{by_index}");
+    let in_order = plan("SELECT uk, us FROM u WHERE uk BETWEEN 2000 AND 9000 ORDER BY uk");
+    assert!(!in_order.contains("Parallel Index"), "pieces of an index are in no order: {in_order}");
+    let window = plan("SELECT k, row_number() OVER (PARTITION BY k ORDER BY i) FROM t");
+    assert!(window.starts_with("WindowAgg\n  Workers Planned: 2"), "{window}");
+    let whole = plan("SELECT k, row_number() OVER (ORDER BY i) FROM t");
+    assert!(!whole.starts_with("WindowAgg\n  Workers Planned"), "one partition: {whole}");
     assert_eq!(
         plan("SELECT count(*) FROM t JOIN w ON t.k = w.wg"),
         "Finalize Aggregate\n  ->  Gather\n        Workers Planned: 2\n        ->  Partial Aggregate\n              \

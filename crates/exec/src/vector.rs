@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 
 use base::Result;
+use sql::expr::SubqueryKind;
 use sql::{Expr, walk};
 use types::batch::Vector;
 use types::func::Body;
@@ -155,6 +156,14 @@ fn wide<'b>(expr: &Expr, batch: &'b Batch, run: &mut Run<'_, '_>) -> Result<Valu
         // The list of an IN whose literals became parameters.
         Expr::Array { items, .. }
             if !items.iter().any(|e| walk::has_columns(e) || walk::has_subquery(e)) =>
+        {
+            Ok(Values::One(eval::eval(expr, Row::Empty, run)?))
+        }
+        // Computed once, whatever the row.
+        Expr::Subquery(query)
+            if query.once
+                && query.slots.is_empty()
+                && !matches!(query.kind, SubqueryKind::Compare { .. }) =>
         {
             Ok(Values::One(eval::eval(expr, Row::Empty, run)?))
         }

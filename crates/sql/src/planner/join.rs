@@ -142,7 +142,7 @@ impl Planner<'_> {
         if !semi.is_empty() {
             // Subqueries that are run for each row wait until the joins have left few rows.
             let (late, early): (Vec<Expr>, Vec<Expr>) =
-                graph.conditions.into_iter().partition(walk::has_subquery);
+                graph.conditions.into_iter().partition(|e| walk::any(e, &is_correlated));
             graph.conditions = early;
             let turned = self.turned_semi_join(&graph, &semi, &late);
             let first = self.mark();
