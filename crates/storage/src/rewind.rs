@@ -49,7 +49,7 @@ pub fn page_sum(page: &[u8]) -> PageSum {
     out
 }
 
-/// What a directory has behind the place where its history and another one part.
+/// The part of a directory behind the place where its history and another one part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Behind {
     /// The end of its log.

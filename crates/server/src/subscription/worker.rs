@@ -353,7 +353,7 @@ impl Parts {
         }
     }
 
-    /// What follows the first change of a subtransaction is within it.
+    /// A subtransaction has all that follows its first change.
     fn abort(&mut self, top: u32, xid: u32) {
         if top == xid {
             self.all.remove(&top);
