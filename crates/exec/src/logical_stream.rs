@@ -127,6 +127,7 @@ impl NewSlot<'_> {
             database: self.database,
             confirmed: u64::MAX,
             two_phase: self.two_phase,
+            two_phase_at: 0,
         };
         let made = slots.create(name, self.temporary, state.encode(), || wal.insert_position())?;
         let found = wait_for_others(engine).and_then(|()| point()).and_then(|confirmed| {
@@ -187,7 +188,7 @@ impl LogicalStream {
         options: &[(String, Option<String>)],
         cx: &ExecContext<'_>,
     ) -> Result<LogicalStream> {
-        let state = slot_state(cx.engine, slot)?;
+        let mut state = slot_state(cx.engine, slot)?;
         if state.database != cx.database.1 {
             base::bail!(
                 OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -199,6 +200,10 @@ impl LogicalStream {
             "wal2json" => Plugin::Json(JsonOutput::new(options)?),
             _ => pgoutput(options)?,
         };
+        if matches!(&plugin, Plugin::Pg { phases, .. } if phases.two_phase) && !state.two_phase {
+            // The stream's reader has asked for it later than for the slot; what was prepared by now was not told of.
+            (state.two_phase, state.two_phase_at) = (true, state.confirmed);
+        }
         let restart = cx.engine.storage.slots().get(slot).map_or(Lsn(0), |s| s.restart);
         Ok(LogicalStream {
             slot: slot.to_owned(),
@@ -272,7 +277,7 @@ impl LogicalStream {
             };
             let at = (logged.begin, logged.end);
             let decoded = match logged.code {
-                txn::PREPARED if self.tells_of_prepared() => {
+                txn::PREPARED if self.tells_of_prepared(logged.end) => {
                     let prepared = txn::Prepared::decode(&logged.bytes)?;
                     let ids: Vec<u64> = prepared.xids.iter().map(|xid| xid.0).collect();
                     self.decoder.prepare(&ids, (&prepared.name.gid, prepared.name.at), at)
@@ -325,14 +330,14 @@ impl LogicalStream {
         }
     }
 
-    /// Whether what is prepared comes out when it is.
-    fn tells_of_prepared(&self) -> bool {
+    /// Whether a transaction that is prepared by a record with this end comes out then.
+    fn tells_of_prepared(&self, end: Lsn) -> bool {
         let asked = match &self.plugin {
             Plugin::Text(_) => true,
             Plugin::Json(_) => false,
             Plugin::Pg { phases, .. } => phases.two_phase,
         };
-        self.state.two_phase && asked
+        self.state.two_phase && end.0 > self.state.two_phase_at && asked
     }
 
     /// Adds a part of the largest transaction that is open, if changes take more memory than they may and the stream's

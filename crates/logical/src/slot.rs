@@ -42,6 +42,9 @@ pub struct SlotState {
     /// Prepared transactions are decoded when they are prepared.
     #[serde(default)]
     pub two_phase: bool,
+    /// Those that were prepared before this position come when they are committed.
+    #[serde(default)]
+    pub two_phase_at: u64,
 }
 
 impl SlotState {
