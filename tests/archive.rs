@@ -118,7 +118,9 @@ fn a_backup_is_brought_to_random_positions_a_time_and_the_earliest_moment() {
         run(Command::new(backup).args(base).arg(&copy));
         seen.lock().expect("nobody panics").clear();
         let have = |wanted: usize| {
+            let until = std::time::Instant::now() + std::time::Duration::from_secs(120);
             while seen.lock().expect("nobody panics").len() < wanted {
+                assert!(std::time::Instant::now() < until, "nothing is committed any more");
                 std::thread::yield_now();
             }
         };

@@ -632,7 +632,9 @@ impl Files {
                 manifest.note(rel, fork, blocks);
             }
         }
-        for (rel, fork) in std::mem::take(&mut *self.made.lock()) {
+        // Apart from the loop, which would hold the lock to its end.
+        let made = std::mem::take(&mut *self.made.lock());
+        for (rel, fork) in made {
             let relation = self.relation(rel)?;
             let mut manifest = self.manifest.lock();
             if !relation.dropped.load(Ordering::Acquire) {
