@@ -316,6 +316,20 @@ impl<'a> Binder<'a> {
         });
         let mut defaults: Option<Vec<Expr>> = None;
         let mut rows = Vec::with_capacity(select.values_lists.len());
+        let starred = |list: &pb::Node| ast::list(list).iter().any(super::expr::is_star);
+        if select.values_lists.iter().any(starred) && cols.iter().all(|c| !has_parts(c)) {
+            for list in &select.values_lists {
+                let row =
+                    self.starred_row(table, (columns, listed), &scope, ast::list(list), cols)?;
+                let written: Vec<Expr> = match self.record.is_some() {
+                    true => columns.iter().map(|n| row[usize::from(*n) - 1].clone()).collect(),
+                    false => Vec::new(),
+                };
+                self.note(select, Part::Row(rows.len()), &written);
+                rows.push(row);
+            }
+            return self.rows_input(table, rows, around);
+        }
         let first_width = select.values_lists.first().map_or(0, |l| ast::list(l).len());
         for list in &select.values_lists {
             let items = ast::list(list);
@@ -362,6 +376,45 @@ impl<'a> Binder<'a> {
             rows.push(row);
         }
         self.rows_input(table, rows, around)
+    }
+
+    /// A row of VALUES in which `x.*` stands for as many values as the row x has.
+    fn starred_row(
+        &mut self,
+        table: &Table,
+        (columns, listed): (&[u16], bool),
+        scope: &Scope<'_>,
+        items: &[pb::Node],
+        cols: &[pb::Node],
+    ) -> Result<Vec<Expr>> {
+        let mut values: Vec<(Option<Expr>, i32)> = Vec::with_capacity(columns.len());
+        for node in items {
+            let at = ast::location_of(node);
+            if matches!(node.node, Some(NodeEnum::SetToDefault(_))) {
+                values.push((None, at));
+                continue;
+            }
+            let all = self.row_items(scope, std::slice::from_ref(node))?;
+            values.extend(all.into_iter().map(|e| (Some(e), at)));
+        }
+        self.check_width(values.len(), columns.len(), listed, cols, |n| {
+            values.get(n).map_or(-1, |v| v.1)
+        })?;
+        let mut row = self.default_template(table, columns, values.len(), &mut None)?;
+        for ((value, at), number) in values.into_iter().zip(columns) {
+            let column = &table.columns[usize::from(*number) - 1];
+            row[usize::from(*number) - 1] = match value {
+                Some(e) if self.takes_value(table, *number)? => {
+                    let at = self.at(at);
+                    self.assign(e, Oid(column.ty), column.typmod, &column.name, at)?
+                }
+                _ => {
+                    self.check_shown_default(table, *number)?;
+                    self.column_default(table, *number)?
+                }
+            };
+        }
+        Ok(row)
     }
 
     /// A row of defaults where no value is given, NULLs elsewhere.
@@ -937,6 +990,11 @@ impl Binder<'_> {
         let ty = query.output[0].ty;
         Ok(self.subquery(query, crate::expr::SubqueryKind::Scalar, ty))
     }
+}
+
+/// Whether a target of INSERT is a part of a column.
+fn has_parts(target: &pb::Node) -> bool {
+    matches!(&target.node, Some(NodeEnum::ResTarget(t)) if !t.indirection.is_empty())
 }
 
 /// VALUES and nothing else.

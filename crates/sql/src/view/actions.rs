@@ -174,7 +174,15 @@ impl Printer<'_, '_> {
                 for (n, list) in select.values_lists.iter().enumerate() {
                     let part = (address(&**select), Part::Row(n));
                     let row = self.record.exprs.get(&part).map_or(&[][..], Vec::as_slice);
-                    let items = ast::list(list).iter().zip(row);
+                    let nodes = ast::list(list);
+                    if nodes.len() != row.len() {
+                        // A row stood for several values.
+                        let texts: Vec<String> =
+                            row.iter().map(|e| self.outermost(e, out.indent)).collect();
+                        all.push(texts.join(if several { "," } else { ", " }));
+                        continue;
+                    }
+                    let items = nodes.iter().zip(row);
                     let texts: Vec<String> = items
                         .map(|(node, e)| match &node.node {
                             Some(NodeEnum::SetToDefault(_)) => "DEFAULT".to_owned(),

@@ -39,7 +39,8 @@ impl Printer<'_, '_> {
             }
         };
         let alone = calls.len() == 1 && (list.is_empty() || !f.ordinality);
-        let arrays: Option<Vec<String>> = calls.iter().map(|c| unnested(c).map(text)).collect();
+        let arrays: Option<Vec<String>> =
+            calls.iter().map(|c| unnested(c).map(|array| self.expr(array, out.indent))).collect();
         let shown = match (calls.as_slice(), arrays) {
             ([call], _) if alone => text(call),
             (_, Some(arrays)) => format!("UNNEST({})", arrays.join(", ")),
