@@ -65,7 +65,11 @@ impl Team {
             outcome.used.extend(task::take_usage());
             outcome.made.push(task::with_current(|task| task.memory().give_away()));
         }
-        task::with_current(|task| task.set_statement(0));
+        task::with_current(|task| {
+            task.set_statement(0);
+            // Others may start now: nobody is to see more than there may be.
+            task::unlist_background(task);
+        });
         // From here on the caller may go on, and what `help` borrows may be gone.
         self.running.end();
     }

@@ -799,6 +799,11 @@ pub(crate) fn list_background(task: &TaskRef) {
     background.push(Arc::downgrade(task));
 }
 
+/// The task is none of [`background_tasks`] any more, though its thread may need a while to end.
+pub(crate) fn unlist_background(task: &Task) {
+    BACKGROUND.lock().retain(|t| !std::ptr::eq(t.as_ptr(), task));
+}
+
 /// A number by which users know a session or a background thread; from 1, then round again.
 pub fn next_pid() -> i32 {
     static NEXT: AtomicI32 = AtomicI32::new(0);
