@@ -10,9 +10,8 @@
 //! ```
 //!
 //! * One side speaks at a time. The lock is held for a look: nobody waits while holding it.
-//! * Both sides look for the other's word for a while before they rest, as a worker does before it sleeps
-//!   (`worker_spin_time`): most words come at once, and to be woken takes longer. The session, whose worker others
-//!   may want, looks only for a moment. A side that does not rest is not woken.
+//! * Both sides look for the other's word for a moment before they rest: most words come at once, and to be woken takes
+//!   longer. A side that does not rest is not woken. `worker_spin_time = 0` switches the lane's looking off.
 //! * A message belongs to the side that made it and goes back there to be freed, so that the session's account of
 //!   memory is right.
 //! * There are as many lanes as `java_max_threads` says. A lane that does not end its call in time after an interrupt
@@ -37,6 +36,9 @@ const LARGE_BYTES: usize = 64 << 10;
 
 /// A lane without a call for so long ends.
 const IDLE: Duration = Duration::from_secs(60);
+
+/// For how long a lane looks for the session's word at most.
+const LONGEST: Duration = Duration::from_micros(20);
 
 /// For how long a session looks for Java's word before it gives its worker away.
 const MOMENT: Duration = Duration::from_micros(10);
@@ -94,10 +96,10 @@ fn look(hint: &AtomicBool, longest: Duration) {
                 return;
             }
         }
+        // A processor that is given away here comes back late where many want one; a sleeper is woken soon.
         if Instant::now() >= until {
             return;
         }
-        std::thread::yield_now();
     }
 }
 
@@ -230,7 +232,7 @@ impl Lane {
     /// The next word of the session's; None when it is gone, or after [`IDLE`] without any where `may_end`.
     fn hear(&self, may_end: bool) -> Option<(ToJava, i64)> {
         let longest = Duration::from_micros(live_int(setting::WORKER_SPIN_TIME).unsigned_abs());
-        look(&self.to_lane, unless_busy(longest));
+        look(&self.to_lane, unless_busy(longest.min(LONGEST)));
         let mut exchange = self.lock();
         loop {
             exchange.lane_rests = false;
