@@ -439,6 +439,9 @@ impl SessionState {
     #[inline(never)]
     fn note_plan(&self, prepared: &Prepared) {
         let Statement::Query(_) = &prepared.statement else { return };
+        if exec::explain::is_deep(prepared) {
+            return;
+        }
         let of = (self.database.1, prepared.identity.id);
         let shape = sql::custom::shape(prepared);
         let plans = &self.server.history.plans;
