@@ -34,7 +34,7 @@ pub(super) fn fetch(server: &Arc<Server>) -> Result<bool> {
     let size = storage.segment_size();
     let mut receiver = storage.receiver();
     let begun = receiver.position();
-    while !server.standby.is_promoted() && sched::check_interrupts().is_ok() {
+    while !server.standby.is_promoted() && !server.stopping() {
         let at = receiver.position();
         if !segment(&template, storage.dir(), &history, size, &mut receiver)? {
             break;

@@ -28,7 +28,7 @@ const ARRIVALS: usize = 4096;
 pub fn work(server: &Arc<Server>) {
     let mut last = String::new();
     server.standby.join();
-    while server.standby.follows() {
+    while server.standby.follows() && !server.stopping() {
         if server.standby.is_promoted() {
             server.standby.receiver_ended.store(true, Ordering::Release);
             server.standby.wake();
