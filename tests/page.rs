@@ -156,6 +156,8 @@ fn the_past_is_looked_at_by_clicks() {
     let written = "FROM pg_top_clients(now() - interval '5 min', clock_timestamp()) WHERE application_name = 'till'";
     client.await_one(&format!("SELECT count(*) {written} AND waited_ms > 400"), "1");
     client.await_one("SELECT count(*) > 0 FROM pg_events WHERE kind = 'checkpoint'", "t");
+    let touched = "FROM pg_top_relations(now() - interval '5 min', clock_timestamp()) WHERE relname = 'till_pkey'";
+    client.await_one(&format!("SELECT count(*) {touched}"), "1");
 
     let url = format!("http://owner:{}@127.0.0.1:{port}/", token(port));
     let mut page = Browser::open(dir.path(), &url, (1280, 1700));
