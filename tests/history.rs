@@ -160,7 +160,8 @@ fn a_plan_that_changes_is_kept_with_the_one_before() {
     // Times of both plans are told apart by beats of the history: it runs until one has the new plan alone.
     let until = Instant::now() + Duration::from_secs(60);
     let why = loop {
-        let sentence = "SELECT string_agg(sentence, ' ') FROM pg_why() WHERE finding = 'plan_change'";
+        let sentence =
+            "SELECT string_agg(sentence, ' ') FROM pg_why() WHERE finding = 'plan_change'";
         let why = other.query(sentence).expect("the server answers").rows[0][0].clone();
         match why {
             Some(why) => break why,
