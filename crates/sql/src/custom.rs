@@ -45,6 +45,9 @@ pub fn custom(
     param_types: &[Oid],
     cx: &PrepareContext<'_>,
 ) -> Result<Arc<Prepared>> {
+    if generic.trials.is_known_alike(hash_of(cx.values)) {
+        return Ok(generic.clone());
+    }
     let (prepared, _) = prepare(text, param_types, cx, None)?;
     let alike = compare(generic, &prepared, cx.values);
     Ok(if alike { generic.clone() } else { Arc::new(prepared) })
@@ -61,7 +64,7 @@ pub fn for_literals(
     text: &str,
     cx: &PrepareContext<'_>,
 ) -> Result<(Arc<Prepared>, Vec<Datum>)> {
-    if !is_wanted(&generic, cx.settings) {
+    if !is_wanted(&generic, cx.settings) || generic.trials.is_known_alike(hash_of(&values)) {
         return Ok((generic, values));
     }
     let (prepared, _) = prepare(text, &[], cx, None)?;
@@ -71,12 +74,16 @@ pub fn for_literals(
     })
 }
 
+fn hash_of(values: &[Datum]) -> u64 {
+    let mut hash = DefaultHasher::new();
+    values.iter().for_each(|value| types::order::hash(value, &mut hash));
+    hash.finish()
+}
+
 /// Whether a plan for values does the same as that for any; notes it.
 fn compare(generic: &Prepared, custom: &Prepared, values: &[Datum]) -> bool {
     let alike = shape(custom) == shape(generic);
-    let mut hash = DefaultHasher::new();
-    values.iter().for_each(|value| types::order::hash(value, &mut hash));
-    generic.trials.note(alike, hash.finish());
+    generic.trials.note(alike, hash_of(values));
     alike
 }
 

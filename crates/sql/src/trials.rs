@@ -41,6 +41,11 @@ impl Trials {
             || self.runs.fetch_add(1, Ordering::Relaxed) % TRIAL_EVERY == TRIAL_EVERY - 1
     }
 
+    /// Whether the last custom plan was for values with this hash, and like the generic one.
+    pub(crate) fn is_known_alike(&self, values: u64) -> bool {
+        self.alike.load(Ordering::Relaxed) > 0 && self.values.load(Ordering::Relaxed) == values
+    }
+
     /// A custom plan for values with this hash came out, like the generic one or not.
     pub(crate) fn note(&self, alike: bool, values: u64) {
         if self.values.swap(values, Ordering::Relaxed) == values && alike {
@@ -61,6 +66,7 @@ mod tests {
         for n in 0..PROOF {
             assert!(trials.go_on());
             trials.note(true, u64::from(n) + 1);
+            assert!(trials.is_known_alike(u64::from(n) + 1));
             // The same values again say nothing.
             trials.note(true, u64::from(n) + 1);
         }
@@ -68,6 +74,7 @@ mod tests {
         assert_eq!(later, 1);
         // A trial that came out otherwise begins anew.
         trials.note(false, 1);
+        assert!(!trials.is_known_alike(1));
         assert!((0..TRIAL_EVERY).all(|_| trials.go_on()));
     }
 }
