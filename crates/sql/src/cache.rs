@@ -42,9 +42,14 @@ const EXPENSIVE: f64 = 500.0;
 /// Below this many pages a table's size changes no plan.
 const SMALL_PAGES: u32 = 8;
 
+/// Expensive shapes of which a cache knows at most.
+const EXPENSIVE_KNOWN: usize = 1024;
+
 /// See the module's documentation.
 pub struct PlanCache {
     shards: Vec<LwLock<Shard>>,
+    /// Shapes of texts that are expensive, which are planned for their own literals at once.
+    expensive: Box<[AtomicU64]>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -91,6 +96,7 @@ impl PlanCache {
         let shard = || LwLock::new(WaitEvent::LWLockPlanCache, Shard::default());
         PlanCache {
             shards: (0..SHARDS).map(|_| shard()).collect(),
+            expensive: (0..EXPENSIVE_KNOWN).map(|_| AtomicU64::new(0)).collect(),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
         }
@@ -164,9 +170,16 @@ impl PlanCache {
                 Err(_) => Ok((Arc::new(prepare(text, &[], cx, None)?.0), Vec::new())),
             };
         }
+        // With other definitions or statistics it may be another matter.
+        let shape = hash ^ cx.catalog.version.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let known = &self.expensive[shape as usize % EXPENSIVE_KNOWN];
+        if known.load(Ordering::Relaxed) == shape {
+            return Ok((Arc::new(prepare(text, &[], cx, None)?.0), Vec::new()));
+        }
         let (prepared, lifted) = prepare(text, &[], cx, Some(&literals))?;
         if !lifted.is_empty() && is_expensive(&prepared.statement) {
             // What the literals say about the rows is worth more than a plan in the cache.
+            known.store(shape, Ordering::Relaxed);
             return Ok((Arc::new(prepare(text, &[], cx, None)?.0), Vec::new()));
         }
         let prepared = Arc::new(prepared);
@@ -314,10 +327,9 @@ impl Entry {
     }
 }
 
-/// A LIMIT hides what a statement may cost for other literals: such a plan is kept, and tried against those made for
-/// the literals ([`crate::custom::for_literals`]).
+/// A LIMIT hides what a statement may cost for other literals.
 fn is_expensive(statement: &Statement) -> bool {
-    matches!(statement, Statement::Query(plan) if plan.estimate.total > EXPENSIVE)
+    matches!(statement, Statement::Query(plan) if plan.greatest_cost() > EXPENSIVE)
 }
 
 /// Statements that come again: queries, and what drivers send around them.
