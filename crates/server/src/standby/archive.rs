@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use base::settings::setting;
-use base::{Error, Result, WaitEvent, err};
+use base::{Error, Lsn, Result, WaitEvent, err};
 use storage::{History, LogReceiver};
 
 use crate::archiver::command_of;
@@ -19,15 +19,15 @@ use crate::server::Server;
 /// The file that a command is to make, in the data directory.
 const FETCHED: &str = "restored.tmp";
 
-/// Takes in what the archive has behind the end of the log; whether there was anything.
+/// Takes in what the archive has behind the end of the log; up to where, if there was anything.
 ///
 /// # Errors
 /// `XX001` for a file of another length; I/O.
-pub(super) fn fetch(server: &Arc<Server>) -> Result<bool> {
+pub(super) fn fetch(server: &Arc<Server>) -> Result<Option<Lsn>> {
     let (values, _) = server.values();
     let template = values.settings.str(setting::RESTORE_COMMAND).to_owned();
     if template.is_empty() {
-        return Ok(false);
+        return Ok(None);
     }
     let storage = &server.engine.storage;
     let history = History::read(storage.dir())?;
@@ -48,7 +48,7 @@ pub(super) fn fetch(server: &Arc<Server>) -> Result<bool> {
     if end > begun {
         log::info(format_args!("restored log from the archive, from {begun} to {end}"));
     }
-    Ok(end > begun)
+    Ok((end > begun).then_some(end))
 }
 
 /// Takes in the segment in which the log goes on; whether the archive has it.

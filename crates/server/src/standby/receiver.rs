@@ -27,6 +27,7 @@ const ARRIVALS: usize = 4096;
 /// The thread's life.
 pub fn work(server: &Arc<Server>) {
     let mut last = String::new();
+    let mut restored = Lsn(0);
     server.standby.join();
     while server.standby.follows() && !server.stopping() {
         if server.standby.is_promoted() {
@@ -46,12 +47,16 @@ pub fn work(server: &Arc<Server>) {
             }
             let archived = match archive::may_help(&error) {
                 true => archive::fetch(server),
-                false => Ok(false),
+                false => Ok(None),
             };
             let error = match archived {
-                // The primary may have the rest.
-                Ok(true) => continue,
-                Ok(false) => error,
+                // The primary may have the rest. A segment that was switched in the midst has nothing at its end: it is
+                // fetched again, which is no progress.
+                Ok(Some(end)) if end > restored => {
+                    restored = end;
+                    continue;
+                }
+                Ok(_) => error,
                 Err(error) => error,
             };
             let text = said(&error);
