@@ -713,6 +713,20 @@ fn too_many_clients_are_told_so() {
     while Raw::open(server.port).talk(&begin)[0] != "R 0" {}
 }
 
+/// Conditions are printed when a plan is kept, and queries of WITH may each read the one before.
+#[test]
+fn plans_may_be_as_deep_as_their_texts() {
+    let mut client = connect();
+    let sum = " + 1".repeat(9000);
+    let text = format!("SELECT n FROM generate_series(1, 1) n WHERE n{sum} > 0");
+    assert!(client.query(&text).contains(&"D 1".to_owned()));
+    let link = |n: usize| format!(", c{n} AS MATERIALIZED (SELECT a + 1 AS a FROM c{})", n - 1);
+    let links: String = (1..500).map(link).collect();
+    let text = format!("WITH c0 AS NOT MATERIALIZED (SELECT 1 AS a){links} SELECT a FROM c499");
+    let answer = client.query(&text);
+    assert!(answer.contains(&"D 500".to_owned()), "{:?}", answer.first());
+}
+
 #[test]
 fn chains_of_ten_thousand_are_no_nesting() {
     let mut client = connect();

@@ -147,7 +147,8 @@ fn deepest(bytes: &[u8], lists: bool) -> usize {
                     level = Level::default();
                 } else if is(&"end") && levels.len() > 1 {
                     (level, below) = closed(&mut levels, below);
-                } else if CHAINS.iter().any(is) {
+                } else if CHAINS.iter().any(is) || lists && is(&"as") && opens_query(&rest[step..])
+                {
                     level.chains += if lists { QUERY_LEVELS } else { 1 };
                 } else if OPERATORS.iter().any(is) {
                     level.operators += 1;
@@ -160,6 +161,17 @@ fn deepest(bytes: &[u8], lists: bool) -> usize {
         at += step.max(1);
     }
     deepest
+}
+
+/// Whether a query of WITH follows its AS: each may read the one before it, which is then run below it.
+fn opens_query(rest: &[u8]) -> bool {
+    let mut rest = rest.trim_ascii_start();
+    for word in [&b"not"[..], b"materialized"] {
+        if rest.get(..word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word)) {
+            rest = rest[word.len()..].trim_ascii_start();
+        }
+    }
+    rest.first() == Some(&b'(')
 }
 
 /// The level outside of a bracket that closes; what stood inside hangs on the next operator there.

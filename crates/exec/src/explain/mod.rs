@@ -94,22 +94,6 @@ pub(crate) fn of_run(
     }
 }
 
-/// Levels of a plan that [`plan_text`] may be asked for on any stack.
-const LEVELS_MAX: usize = 256;
-
-/// Whether a statement's plan is too deep for [`plan_text`] and [`sql::custom::shape`] where little stack is left.
-pub fn is_deep(prepared: &Prepared) -> bool {
-    let Some((plan, prepared)) = inner(prepared) else { return false };
-    let mut left = LEVELS_MAX.saturating_sub(prepared.subplans.len());
-    let all = std::iter::once(plan).chain(&prepared.subplans);
-    let mut level: Vec<&Plan> = all.collect();
-    while left > 0 && !level.is_empty() {
-        level = level.iter().flat_map(|plan| plan.children()).collect();
-        left -= 1;
-    }
-    !level.is_empty()
-}
-
 /// A statement's plan as EXPLAIN shows it, a line for each; none for what has no plan.
 pub fn plan_text(prepared: &Prepared, format: &types::FormatContext) -> String {
     let Some((plan, prepared)) = inner(prepared) else { return String::new() };

@@ -439,14 +439,14 @@ impl SessionState {
     #[inline(never)]
     fn note_plan(&self, prepared: &Prepared) {
         let Statement::Query(_) = &prepared.statement else { return };
-        if exec::explain::is_deep(prepared) {
-            return;
-        }
         let of = (self.database.1, prepared.identity.id);
-        let shape = sql::custom::shape(prepared);
         let plans = &self.server.history.plans;
-        plans.note(of, &prepared.identity.text, shape, crate::server::now(), || {
-            exec::explain::plan_text(prepared, &self.settings.format)
+        // A plan and its expressions may be as deep as the statement was long. Without memory it is not noted.
+        let _ = sched::with_stack(prepared.stack, || {
+            let shape = sql::custom::shape(prepared);
+            plans.note(of, &prepared.identity.text, shape, crate::server::now(), || {
+                exec::explain::plan_text(prepared, &self.settings.format)
+            });
         });
     }
 
