@@ -499,7 +499,9 @@ fn errors_of_lines_are_those_of_a_load_without_helpers() {
     client.one("CREATE TABLE loaded (a int PRIMARY KEY, b numeric(12, 2), c text, d date, e int8)");
     client.one("ALTER TABLE loaded ADD CHECK (a <> 41000)");
     let good = lines(false, 40_000);
-    let later: [&[u8]; 7] = [
+    let later: [&[u8]; 9] = [
+        b"x\t1\tc\t2024-01-01\tmore\n",
+        b"40000\t1\tc\t2024-01-01\r\n",
         b"x\t1\tc\t2024-01-01\n",
         b"40000\t1\tc\t2024-13-01\n",
         b"40000\t1\tc\n",
@@ -516,7 +518,7 @@ fn errors_of_lines_are_those_of_a_load_without_helpers() {
             let data = || [&good[..], line, &lines(false, 100)].concat();
             let copy = "COPY loaded (a, b, c, d) FROM STDIN";
             let answer = client.query_with(copy, |_| data()).expect("the connection holds");
-            seen.push(answer.error.expect("the line is wrong"));
+            seen.push((answer.error.expect("the line is wrong"), answer.context));
             assert_eq!(client.one("SELECT count(*) FROM loaded"), "0");
         }
         assert_eq!(seen[0], seen[1]);

@@ -5,6 +5,7 @@ mod support;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use support::client::Client;
 use support::raw::{Raw, bind, close, describe, execute, message, parse, query, startup, sync};
 use support::{Server, TempDir};
 
@@ -711,6 +712,33 @@ fn too_many_clients_are_told_so() {
     drop(first);
     // Its end is noticed in the course of things.
     while Raw::open(server.port).talk(&begin)[0] != "R 0" {}
+}
+
+/// Of a record with line ends inside its quotes each line counts, as PostgreSQL has it from the second record on.
+#[test]
+fn errors_of_copy_name_their_lines() {
+    let dir = TempDir::new("copy-lines");
+    let server = Server::start(dir.path(), &[]);
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    client.one("CREATE TABLE lines (id int PRIMARY KEY, t text, n numeric)");
+    for (options, data, error) in [
+        ("(FORMAT csv)", "1,\"a\nb\",1\n2,\"c\nd\",2\n3,x,bad\n", "line 4, column n: \"bad\""),
+        ("(FORMAT csv)", "1,\"a\nb\",1\n2,\"c\nd\",2\n3,x,3\n2,y,4\n", "line 5"),
+        ("(FORMAT csv) WHERE id <> 2", "1,a,1\n2,b,2\n1,c,3\n", "line 3"),
+        ("(FORMAT csv)", "1,a,1\n2,\"x\r\ny\",2\n3,b\rc,4\n", "line 4"),
+        ("", "1\ta\t1\r\n2\tb\t2\n", "line 2"),
+        ("", "1\ta\t1\n2\tb\t2\r\n", "line 2"),
+        ("", "z\ta\t1\tmore\n", "line 1: \"z\ta\t1\tmore\""),
+        ("", "z\ta\n", "line 1, column id: \"z\""),
+        ("", "1\t\\xff\t1\n", "line 1: \"1\t\\xff\t1\""),
+    ] {
+        let copy = format!("COPY lines FROM STDIN {options}");
+        let answer = client.query_with(&copy, |_| data.as_bytes().to_vec()).expect("an answer");
+        assert_eq!(answer.context, format!("COPY lines, {error}"), "{data}");
+    }
+    let escaped = client.query_with("COPY lines FROM STDIN", |_| b"1\ta\\\rb\t1\n".to_vec());
+    assert_eq!(escaped.expect("an answer").tags, ["COPY 1"]);
+    assert!(server.stop());
 }
 
 /// Conditions are printed when a plan is kept, and queries of WITH may each read the one before.

@@ -23,7 +23,9 @@ pub struct Answer {
     pub copied: Option<(Vec<u8>, bool)>,
     /// SQLSTATE and message of the error, if there was one.
     pub error: Option<(String, String)>,
-    /// What was notified meanwhile: the payloads.
+    /// The error's CONTEXT.
+    pub context: String,
+    /// Payloads of notifications that came meanwhile.
     pub notifications: Vec<String>,
 }
 
@@ -148,6 +150,8 @@ impl Client {
                 b'E' => {
                     let error = error(&body);
                     let fatal = body.split(|b| *b == 0).any(|f| f == b"VFATAL");
+                    let context = body.split(|b| *b == 0).find_map(|f| f.strip_prefix(b"W"));
+                    answer.context = String::from_utf8_lossy(context.unwrap_or_default()).into();
                     answer.error = Some(error);
                     if fatal {
                         return Ok(answer);

@@ -38,16 +38,18 @@ const CLIENT_FAILED: &str = "COPY from stdin failed";
 /// Some lines of the data.
 struct Piece {
     bytes: Vec<u8>,
-    /// Where each of them ends.
-    ends: Vec<usize>,
-    /// The number of the first.
-    first: u64,
+    /// Where each of them ends, and its number.
+    ends: Vec<(usize, u64)>,
 }
 
 impl Piece {
-    fn lines(&self) -> impl Iterator<Item = &[u8]> {
+    /// The lines with their numbers.
+    fn lines(&self) -> impl Iterator<Item = (&[u8], u64)> {
         let mut begin = 0;
-        self.ends.iter().map(move |end| &self.bytes[std::mem::replace(&mut begin, *end)..*end])
+        let line = move |(end, number): &(usize, u64)| {
+            (&self.bytes[std::mem::replace(&mut begin, *end)..*end], *number)
+        };
+        self.ends.iter().map(line)
     }
 }
 
@@ -61,11 +63,11 @@ struct Rows {
 impl Parser<'_> {
     fn parse_piece(&self, piece: &Piece, mut rows: Vec<Vec<Datum>>) -> Rows {
         let mut filled = 0;
-        for line in piece.lines() {
+        for (line, number) in piece.lines() {
             if rows.len() == filled {
                 rows.push(self.empty());
             }
-            if self.parse(line, 0, &mut rows[filled]).is_err() {
+            if self.parse(line, number, &mut rows[filled]).is_err() {
                 rows[filled].fill(Datum::Null);
                 break;
             }
@@ -78,9 +80,9 @@ impl Parser<'_> {
 /// How far it has come.
 #[derive(Default)]
 struct Ahead {
-    /// What was read and not parsed yet.
+    /// Lines that were read and are not parsed yet.
     read: Vec<Piece>,
-    /// What was parsed and not written yet.
+    /// Lines that were parsed and are not written yet.
     parsed: Vec<(Piece, Rows)>,
     /// There is nothing more to read.
     ended: bool,
@@ -172,16 +174,12 @@ impl Ahead {
     fn read_on(&mut self, load: &mut Load, hooks: &mut dyn SessionHooks) -> Result<()> {
         let (mut bytes, mut lines) = (0, 0);
         while !self.ended && bytes < ROUND.0 && lines < ROUND.1 {
-            let mut piece = Piece { bytes: Vec::new(), ends: Vec::new(), first: 0 };
+            let mut piece = Piece { bytes: Vec::new(), ends: Vec::new() };
             while piece.bytes.len() < PIECE.0 && piece.ends.len() < PIECE.1 {
                 match load.next_record(hooks) {
                     Ok(Some((length, consumed))) => {
-                        let line = &load.input.rest()[..length];
-                        if piece.ends.is_empty() {
-                            piece.first = load.line_read();
-                        }
-                        piece.bytes.extend_from_slice(line);
-                        piece.ends.push(piece.bytes.len());
+                        piece.bytes.extend_from_slice(&load.input.rest()[..length]);
+                        piece.ends.push((piece.bytes.len(), load.line_read()));
                         load.input.consume(consumed);
                     }
                     Ok(None) => {
@@ -221,9 +219,9 @@ fn write(
     target: &mut Target<'_>,
     run: &mut Run<'_, '_>,
 ) -> Result<Vec<Vec<Datum>>> {
-    for (n, line) in piece.lines().enumerate() {
+    for (n, (line, number)) in piece.lines().enumerate() {
         load.begin_row();
-        load.line = piece.first + n as u64;
+        load.line = number;
         let row = load.row_to_fill();
         match rows.rows.get_mut(n).filter(|_| n < rows.filled) {
             Some(parsed) => std::mem::swap(row, parsed),

@@ -2,8 +2,9 @@
 
 use base::{Result, bail};
 
+use types::encodings::utf8;
+
 use super::input::Input;
-use super::text::utf8;
 use crate::context::SessionHooks;
 
 /// The characters that matter.
@@ -51,6 +52,23 @@ pub fn next_record(
             return Ok((left > 0).then_some((left, left)));
         }
     }
+}
+
+/// Whether a record has a carriage return outside of quotes.
+pub fn has_return(record: &[u8], dialect: Dialect) -> bool {
+    let (mut at, mut quoted) = (0, false);
+    while at < record.len() {
+        let byte = record[at];
+        if quoted && byte == dialect.escape && dialect.escape != dialect.quote {
+            at += 1;
+        } else if byte == dialect.quote {
+            quoted = !quoted;
+        } else if byte == b'\r' && !quoted {
+            return true;
+        }
+        at += 1;
+    }
+    false
 }
 
 /// Calls `f` with each field of a record: its number, its text, None for NULL, and whether it had quotes.

@@ -41,17 +41,20 @@ pub struct Load {
     defaults: Vec<Option<Expr>>,
     options: Arc<CopyOptions>,
     pub(super) input: Input,
-    /// The line of the row that is being loaded, and the last one that was read.
+    /// The line of the row that is being loaded, and the last one that was read: in CSV a record has several where
+    /// fields have line ends.
     pub(super) line: u64,
     read: u64,
-    /// The rows of the part, reused from part to part, and how many are filled.
+    /// Whether there was a record, and whether the first one ended with a carriage return before its newline.
+    begun: bool,
+    returns: Option<bool>,
+    /// The rows of the part, reused from part to part, how many are filled, and their lines.
     rows: Vec<Vec<Datum>>,
+    lines: Vec<u64>,
     filled: usize,
     bytes: usize,
     /// Bytes of all lines so far.
     taken: u64,
-    /// The line of the part's first row.
-    first_line: u64,
 }
 
 /// Makes UTF-8 of the data, where that isn't what it is.
@@ -166,6 +169,7 @@ impl Target<'_> {
             return Ok(());
         }
         load.filled += 1;
+        load.lines.push(line);
         self.count += 1;
         load.input.progress.set(Count::RowsDone, self.count);
         if load.filled == self.part || load.bytes > PART_BYTES {
@@ -186,11 +190,13 @@ impl Load {
             input,
             line: 0,
             read: 0,
+            begun: false,
+            returns: None,
             taken: 0,
             rows: Vec::new(),
+            lines: Vec::new(),
             filled: 0,
             bytes: 0,
-            first_line: 1,
         }
     }
 
@@ -250,15 +256,14 @@ impl Load {
         sched::check_interrupts()?;
         let part = &self.rows[..self.filled];
         if !part.is_empty() {
-            let first = self.first_line;
             writer.insert_many(part, run).map_err(|e| {
-                let line = first + writer.at as u64;
+                let line = self.lines.get(writer.at).copied().unwrap_or(self.line);
                 e.context(format!("COPY {}, line {line}", self.table.name))
             })?;
         }
         self.filled = 0;
         self.bytes = 0;
-        self.first_line = self.line + 1;
+        self.lines.clear();
         Ok(())
     }
 
@@ -320,7 +325,7 @@ impl Load {
         Ok(true)
     }
 
-    /// What lines are to become: table, columns and options.
+    /// Table, columns and options, by which lines become rows.
     pub(super) fn layout(&self) -> (Arc<Table>, Arc<[u16]>, Arc<CopyOptions>) {
         (self.table.clone(), self.columns.clone(), self.options.clone())
     }
@@ -341,19 +346,56 @@ impl Load {
                 return Ok(None);
             };
             self.read += 1;
+            // As PostgreSQL counts, which knows how lines end only after the first record.
+            let counted = self.returns.map(|returns| if returns { b'\r' } else { b'\n' });
+            self.check_end(length, consumed, dialect).map_err(|e| self.row_error(e, self.read))?;
+            if let Some(byte) = counted.filter(|_| dialect.is_some()) {
+                let record = &self.input.rest()[..length];
+                self.read += memchr::memchr_iter(byte, record).count() as u64;
+            }
+            let first = !std::mem::replace(&mut self.begun, true);
             if &self.input.rest()[..length] == b"\\." {
                 self.input.drain(hooks)?;
                 return Ok(None);
             }
-            if self.read > 1 || !self.options.header {
+            if !first || !self.options.header {
                 return Ok(found);
             }
             if self.options.header_match {
                 self.check_header(length, dialect)?;
             }
             self.input.consume(consumed);
-            self.first_line = 2;
         }
+    }
+
+    /// Lines end alike: with a newline, or all with a carriage return before it; others are part of no field unless they
+    /// are escaped or quoted.
+    fn check_end(&mut self, length: usize, consumed: usize, csv: Option<Dialect>) -> Result<()> {
+        let line = &self.input.rest()[..length];
+        let ended = consumed - length;
+        let returns = (ended > 0).then_some(ended == 2);
+        let expected = self.returns.or(returns);
+        let has_return = || match csv {
+            Some(dialect) => csv::has_return(line, dialect),
+            None => text::has_return(line),
+        };
+        let (name, escape) = match (expected, returns) {
+            (Some(true), Some(false)) => ("newline", "\\n"),
+            (Some(false), Some(true)) => ("carriage return", "\\r"),
+            _ if memchr::memchr(b'\r', line).is_some() && has_return() => {
+                ("carriage return", "\\r")
+            }
+            _ => {
+                self.returns = expected;
+                return Ok(());
+            }
+        };
+        Err(match csv {
+            Some(_) => err!(BAD_COPY_FILE_FORMAT, "unquoted {name} found in data")
+                .hint(format!("Use quoted CSV field to represent {name}.")),
+            None => err!(BAD_COPY_FILE_FORMAT, "literal {name} found in data")
+                .hint(format!("Use \"{escape}\" to represent {name}.")),
+        })
     }
 
     /// The number of the line that [`Load::next_record`] has read last.
@@ -407,7 +449,10 @@ impl Load {
         };
         match csv {
             Some(dialect) => csv::fields(line, dialect, null, |n, f, _| read(n, f))?,
-            None => text::fields(line, self.options.delimiter, null, &mut read)?,
+            None => {
+                let line = types::encodings::utf8(line)?;
+                text::fields(line, self.options.delimiter, null, &mut read)?
+            }
         };
         if names.len() != self.columns.len() {
             let error = err!(

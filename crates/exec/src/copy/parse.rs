@@ -4,7 +4,7 @@
 use base::{Error, Oid, Result, err};
 use catalog::Table;
 use sql::utility::{CopyFormat, CopyOptions};
-use types::{Datum, FormatContext};
+use types::{Datum, FormatContext, encodings};
 
 use super::csv::{self, Dialect};
 use super::text;
@@ -42,10 +42,14 @@ impl Parser<'_> {
     pub fn parse(&self, line: &[u8], number: u64, row: &mut [Datum]) -> Result<()> {
         let null = self.options.null.as_bytes();
         let (table, columns) = (self.table, self.columns);
+        let text = encodings::utf8(line)
+            .map_err(|e| e.context(format!("COPY {}, line {number}", table.name)))?;
         let whole = |e: Error| {
-            let shown = shorten(&String::from_utf8_lossy(line));
+            let shown = shorten(text);
             e.context(format!("COPY {}, line {number}: \"{shown}\"", table.name))
         };
+        // A line with too many fields is wrong before any value of it is.
+        let mut failed = None;
         let mut read = |n: usize, field: Option<&str>| -> Result<()> {
             let Some(column) = columns.get(n) else {
                 return Err(whole(err!(
@@ -55,18 +59,20 @@ impl Parser<'_> {
             };
             let column = usize::from(*column) - 1;
             let def = &table.columns[column];
-            let Some(field) = field else {
+            let Some(field) = field.filter(|_| failed.is_none()) else {
                 return Ok(());
             };
-            let value = types::io::input(Oid(def.ty), def.typmod, field, self.format);
-            row[column] = value.map_err(|e| {
-                e.context(format!(
-                    "COPY {}, line {number}, column {}: \"{}\"",
-                    table.name,
-                    def.name,
-                    shorten(field)
-                ))
-            })?;
+            match types::io::input(Oid(def.ty), def.typmod, field, self.format) {
+                Ok(value) => row[column] = value,
+                Err(error) => {
+                    failed = Some(error.context(format!(
+                        "COPY {}, line {number}, column {}: \"{}\"",
+                        table.name,
+                        def.name,
+                        shorten(field)
+                    )));
+                }
+            }
             Ok(())
         };
         // An empty line is no field at all when there are no columns.
@@ -82,9 +88,13 @@ impl Parser<'_> {
                     other => other,
                 };
                 read(n, field)
-            })?,
-            None => text::fields(line, self.options.delimiter, null, &mut read)?,
+            }),
+            None => text::fields(text, self.options.delimiter, null, &mut read),
         };
+        let count = count.map_err(|e| if e.fields().context.is_none() { whole(e) } else { e })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
         if count < columns.len() {
             let missing = &table.columns[usize::from(columns[count]) - 1].name;
             return Err(whole(err!(BAD_COPY_FILE_FORMAT, "missing data for column \"{missing}\"")));

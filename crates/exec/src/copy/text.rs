@@ -1,7 +1,8 @@
 //! The text format: a line a row, fields between delimiters, backslash escapes.
 
-use base::{Result, err};
+use base::Result;
 use types::bulk::PIECE_BYTES;
+use types::encodings::utf8;
 
 use super::input::Input;
 use crate::context::SessionHooks;
@@ -39,14 +40,13 @@ pub fn next_line(
 /// Calls `f` with each field of a line: its number and its text, None for NULL.
 ///
 /// # Errors
-/// `f`'s; `22021` when a field is no UTF-8.
+/// `f`'s; `22021` when a field that is written with bytes' numbers is no UTF-8.
 pub fn fields(
-    line: &[u8],
+    line: &str,
     delimiter: u8,
     null: &[u8],
     mut f: impl FnMut(usize, Option<&str>) -> Result<()>,
 ) -> Result<usize> {
-    let line = utf8(line)?;
     if memchr::memchr(b'\\', line.as_bytes()).is_none() {
         let mut number = 0;
         let mut begin = 0;
@@ -81,23 +81,10 @@ pub fn fields(
     }
 }
 
-/// Bytes as text.
-///
-/// # Errors
-/// `22021`.
-pub fn utf8(bytes: &[u8]) -> Result<&str> {
-    let invalid = |bytes: &[u8]| {
-        let shown: Vec<String> = bytes.iter().take(4).map(|b| format!("0x{b:02x}")).collect();
-        err!(
-            CHARACTER_NOT_IN_REPERTOIRE,
-            "invalid byte sequence for encoding \"UTF8\": {}",
-            shown.join(" ")
-        )
-    };
-    if memchr::memchr(0, bytes).is_some() {
-        return Err(invalid(&[0]));
-    }
-    std::str::from_utf8(bytes).map_err(|error| invalid(&bytes[error.valid_up_to()..]))
+/// Whether a line has a carriage return that no backslash makes part of a field.
+pub fn has_return(line: &[u8]) -> bool {
+    let slashes = |at: usize| line[..at].iter().rev().take_while(|b| **b == b'\\').count();
+    memchr::memchr_iter(b'\r', line).any(|at| slashes(at) % 2 == 0)
 }
 
 /// A field without its backslash escapes. Digits give a byte, of which the low eight bits count.

@@ -65,7 +65,7 @@ impl Writer<'_> {
         if self.encoding.is_plain() {
             return self.sink.copy_data(&self.line);
         }
-        let text = text::utf8(&self.line)?;
+        let text = encodings::utf8(&self.line)?;
         self.sink.copy_data(&encodings::from_utf8(self.encoding, text)?)
     }
 

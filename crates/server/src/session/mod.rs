@@ -885,17 +885,9 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
     if bytes.is_empty() {
         return Ok(""); // as most names are
     }
-    std::str::from_utf8(bytes).map_err(|e| {
-        let bad = &bytes[e.valid_up_to()..];
-        let length = e.error_len().unwrap_or(bad.len()).min(bad.len());
-        let hex: Vec<String> = bad[..length].iter().map(|b| format!("0x{b:02x}")).collect();
-        err!(
-            CHARACTER_NOT_IN_REPERTOIRE,
-            "invalid byte sequence for encoding \"UTF8\": {}",
-            hex.join(" ")
-        )
-    })
+    types::encodings::utf8(bytes)
 }
+
 /// The statements of those who are part of a deadlock, on one line.
 fn deadlocked(error: &Error) -> String {
     let detail = error.fields().detail.as_deref().unwrap_or_default();

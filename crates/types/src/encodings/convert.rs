@@ -56,7 +56,7 @@ fn plain(bytes: &[u8]) -> usize {
 ///
 /// # Errors
 /// `22021` at the first byte that is no part of a character, as a zero byte is.
-fn utf8(bytes: &[u8]) -> Result<&str> {
+pub fn utf8(bytes: &[u8]) -> Result<&str> {
     let valid = match std::str::from_utf8(bytes) {
         Ok(text) if memchr::memchr(0, bytes).is_none() => return Ok(text),
         Ok(_) => bytes.len(),

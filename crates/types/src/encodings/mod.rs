@@ -11,7 +11,9 @@ mod characters;
 mod convert;
 mod differences;
 
-pub use convert::{Recoder, between, check, count, from_utf8, from_utf8_lossy, require, to_utf8};
+pub use convert::{
+    Recoder, between, check, count, from_utf8, from_utf8_lossy, require, to_utf8, utf8,
+};
 
 /// Names and the most bytes of a character, by number.
 const ENCODINGS: [(&str, i32); 42] = [

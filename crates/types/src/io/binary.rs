@@ -4,6 +4,7 @@ use base::{Oid, Result, TupleId, err};
 
 use super::{FormatContext, TypeIo, TypeRef, apply_typmod, is_reg, record};
 use crate::datum::{Array, Bound, Datum, Interval, Multirange, Numeric, Range, Shape};
+use crate::encodings::utf8;
 use crate::user::{self, UserKind, UserType};
 use crate::{oids, range};
 
@@ -20,18 +21,6 @@ fn bad_format() -> base::Error {
 
 fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
     bytes.try_into().map_err(|_| bad_format())
-}
-
-fn utf8(bytes: &[u8]) -> Result<&str> {
-    match std::str::from_utf8(bytes) {
-        Ok(s) if !bytes.contains(&0) => Ok(s),
-        Ok(_) => Err(bad_character(&[0])),
-        Err(e) => {
-            let from = e.valid_up_to();
-            let len = e.error_len().unwrap_or(bytes.len() - from);
-            Err(bad_character(&bytes[from..from + len]))
-        }
-    }
 }
 
 #[cold]
