@@ -162,7 +162,7 @@ mod tests {
 
     fn split(line: &str) -> Vec<Option<String>> {
         let mut all = Vec::new();
-        let result = fields(line.as_bytes(), b'\t', b"\\N", |_, field| {
+        let result = fields(line, b'\t', b"\\N", |_, field| {
             all.push(field.map(str::to_owned));
             Ok(())
         });

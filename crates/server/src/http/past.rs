@@ -86,7 +86,7 @@ impl Wanted {
             Some(text) => text
                 .parse::<f64>()
                 .ok()
-                .filter(|n| n.is_finite() && n.abs() < 1e15)
+                .filter(|n| n.abs() < SECONDS_MAX)
                 .map(Some)
                 .ok_or_else(|| err!(INVALID_PARAMETER_VALUE, "{name} is not a number")),
         };
@@ -139,6 +139,9 @@ impl Wanted {
             && self.application.as_deref().is_none_or(|wanted| *client.application == *wanted)
     }
 }
+
+/// Seconds that a request may name, either way: sums of three of them are far from the end of microseconds in an i64.
+const SECONDS_MAX: f64 = 1e12;
 
 /// The chart under construction.
 struct Steps {
