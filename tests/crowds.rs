@@ -295,7 +295,8 @@ const EXTENSIONS: &str =
     "SELECT name FROM pg_available_extensions WHERE name NOT IN ('java', 'pg_pathman', 'plpgsql')
      ORDER BY name";
 
-/// What a session keeps for itself, and how it finds it again: `{n}` is its number, `{f}` a fraction of its own.
+/// State that a session keeps for itself: a statement that sets it, one that reads it back, and the answer; `{n}` is
+/// the session's number, `{f}` a fraction of its own.
 const KEPT: &[(&str, &str, &str)] = &[
     ("SELECT set_limit({f}) IS NULL", "SELECT show_limit()", "{f}"),
     (

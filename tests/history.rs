@@ -113,7 +113,7 @@ fn sums_are_kept_by_table_and_index() {
         ),
         "table 3000 true true",
     );
-    // Who waits for a lock on it waits for it.
+    // A wait for a lock on the table is a wait for the table.
     client.one("BEGIN");
     client.one("LOCK TABLE shelf");
     let mut other = connect(&server);

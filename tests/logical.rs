@@ -360,7 +360,7 @@ fn a_large_transaction_comes_in_parts_before_it_ends() {
     assert!(parts > 2 && open.starts_with("SRI") && open.ends_with("IE"), "{open}");
     assert_eq!(open.matches('R').count(), 1);
     assert_eq!(tags(&mut looker, "'proto_version', '1'"), "");
-    // What may still be taken back alone waits for the end.
+    // Changes that may still be rolled back alone wait for the end.
     let rest = "savepoint a; insert into t select n, 'gone' from generate_series(5001, 7000) n; rollback to a;
         insert into t values (3000, 'kept'); savepoint b; insert into t values (3001, 'kept'); commit";
     writer.query(rest).unwrap();

@@ -26,7 +26,7 @@ const STUCK: &str = "statement_timeout=240s";
 /// Kinds of statements.
 const KINDS: u64 = 10;
 
-/// What became of the statements, by kind.
+/// Statements by outcome.
 #[derive(Default)]
 struct Counts {
     done: AtomicU64,

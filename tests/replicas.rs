@@ -39,7 +39,7 @@ struct Keys {
     next: u64,
 }
 
-/// What clients share.
+/// State that the clients share.
 struct Work {
     view: std::sync::Arc<Mutex<View>>,
     stop: AtomicBool,
@@ -213,7 +213,7 @@ fn client(work: &Work, primary: bool, seed: u64) {
     }
 }
 
-/// What befalls the servers.
+/// Faults that befall the servers.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     KillStandby,

@@ -45,7 +45,7 @@ impl Browser {
                 break rest.split('/').next().and_then(|port| port.parse().ok()).expect("a port");
             }
         };
-        // What else it says is read, so that it does not wait for room.
+        // The rest of its output is read, so that it does not wait for room.
         std::thread::spawn(move || lines.for_each(drop));
         let stream = connect(port);
         let mut browser = Browser { child, stream, number: 0 };

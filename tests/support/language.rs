@@ -1,4 +1,4 @@
-//! What tests of the languages inside the server share: statements and their rows, functions in WebAssembly, jars.
+//! Tools for tests of the languages inside the server: statements and their rows, functions in WebAssembly, jars.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

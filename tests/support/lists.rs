@@ -29,7 +29,7 @@ pub enum Step {
     Read { key: u64, list: Vec<u64> },
 }
 
-/// What the client knows of a transaction's end.
+/// A transaction's end as its client knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Committed,
@@ -53,7 +53,7 @@ pub struct Transaction {
     pub steps: Vec<Step>,
 }
 
-/// What a history that has no anomaly consists of.
+/// Counts of a history that has no anomaly.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub committed: usize,
@@ -114,7 +114,7 @@ impl Transaction {
         })
     }
 
-    /// What its snapshot had: its reads without what it appended itself.
+    /// The state of its snapshot: its reads without its own appends.
     fn outer_reads(&self) -> impl Iterator<Item = (u64, &[u64])> {
         self.reads().map(|(key, list)| {
             let is_own = |value: &u64| self.appends().any(|one| one == (key, *value));
@@ -137,7 +137,7 @@ impl<'t> Known<'t> {
                 continue;
             }
             for (key, list) in transaction.reads() {
-                // What an unknown transaction has read of itself may never have been.
+                // Own appends that an unknown transaction has read may never have been.
                 let list = match transaction.outcome {
                     Outcome::Committed => list,
                     _ => transaction.outer_reads().find(|read| read.0 == key).map_or(list, |r| r.1),
@@ -199,7 +199,7 @@ impl<'t> Known<'t> {
         Ok(())
     }
 
-    /// What was acknowledged is in the longest lists, which were read at the end; and whole transactions are.
+    /// Acknowledged appends are in the longest lists, which were read at the end; and transactions are there whole.
     fn check_present(&self) -> Result<(), String> {
         let mut present: HashMap<(u64, u64), usize> = HashMap::new();
         for (key, list) in &self.longest {
@@ -295,7 +295,7 @@ impl<'t> Known<'t> {
                 }
                 continue;
             }
-            // What anybody has seen is there for those who come to the primary later.
+            // A state that anybody has seen is there for those who come to the primary later.
             let mut extend = |chain: Option<u64>| {
                 let point = order.point();
                 if let Some(last) = newest.insert(chain, point) {

@@ -18,7 +18,7 @@ use crate::support::random::Random;
 /// Clients with a journal.
 const CLIENTS: usize = 3;
 
-/// What a client was told: the counts, each with a position of the log behind its commit.
+/// Acknowledged counts of a client, each with a position of the log behind its commit.
 type Journal = Mutex<Vec<(u64, u64)>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ fn random_round(random: &mut Random) -> Round {
     Round { asked: random.below(2) == 0, victim, promote }
 }
 
-/// What the clients of a round share.
+/// State that the clients of a round share.
 struct Load {
     view: std::sync::Arc<Mutex<View>>,
     stop: AtomicBool,
@@ -199,7 +199,7 @@ fn strike(cluster: &mut Cluster, round: Round, load: &Load) -> bool {
     cluster.primary != primary
 }
 
-/// What has become of the journals; how many commits are lost.
+/// Compares the journals with the table; returns the number of lost commits.
 fn judge(cluster: &Cluster, round: Round, taken_over: bool, load: &Load) -> u64 {
     let mut client = cluster.primary();
     let end = if taken_over { taken_over_at(cluster) } else { u64::MAX };

@@ -171,7 +171,7 @@ pub enum IndexPages {
     Other,
 }
 
-/// What the pages of an index hold.
+/// Counts of an index's pages, by what they hold.
 ///
 /// # Errors
 /// I/O, interrupts.

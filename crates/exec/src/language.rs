@@ -73,7 +73,7 @@ impl ResultForm {
         ResultForm { ty: RECORD, shape: Some(Arc::new(shape)) }
     }
 
-    /// What CALL of a procedure gives, of the value that its body gave.
+    /// The result of a procedure's CALL, from its body's value.
     pub fn outputs(&self, value: Datum) -> Datum {
         if self.shape.is_some() { value } else { Datum::Null }
     }

@@ -37,7 +37,7 @@ enum Plugin {
     Pg { output: PgOutput, publications: Vec<String>, local_only: bool, phases: Phases },
 }
 
-/// What a stream of `pgoutput` tells before a transaction has committed.
+/// Events that a stream of `pgoutput` sends before a transaction has committed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Phases {
     /// Parts of transactions that are large.
@@ -352,7 +352,7 @@ impl LogicalStream {
             return Ok(false);
         };
         let limit = cx.settings.int(base::settings::setting::LOGICAL_DECODING_WORK_MEM) as usize;
-        // What was confirmed may hold transactions that have ended.
+        // Transactions before the confirmed position may have ended.
         let begun = self.log.position().0 > self.state.confirmed;
         if !phases.streaming || !begun || self.decoder.bytes() <= limit * 1024 {
             return Ok(false);

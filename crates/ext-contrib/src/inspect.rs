@@ -390,7 +390,7 @@ fn hash_pages(id: u32, cx: &mut ExecContext<'_>) -> Result<Datum> {
         Datum::Int4(4),
         whole(pages.buckets),
         whole(pages.overflows),
-        // What is free is in a list, which needs no pages.
+        // Free pages are in a list, which needs no pages.
         whole(0),
         whole(pages.unused),
         whole(pages.entries),

@@ -144,7 +144,7 @@ impl Client {
         for (number, attempt) in attempts.iter().enumerate() {
             match Client::try_as(info, application, replication, *attempt) {
                 Ok(client) => return Ok(client),
-                // Who is refused without encryption tries with it, and the other way only where that is why.
+                // A refusal without encryption is tried again with it; the other way only where encryption was the reason.
                 Err((error, goes_on)) if goes_on && number + 1 < attempts.len() => {
                     last = last.or(Some(error));
                 }

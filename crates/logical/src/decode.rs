@@ -186,7 +186,7 @@ impl Decoder {
         let count = open.changes.iter().take_while(|c| c.0 == *top || is_aborted(c.0)).count();
         let rest = open.changes.split_off(count);
         let part = std::mem::replace(&mut open.changes, rest);
-        // What each has is not known any more: the rest counts by its number.
+        // Sizes of single changes are not kept: the rest counts by its number.
         let left = match open.changes.len() {
             0 => 0,
             left => open.bytes * left / (left + count),

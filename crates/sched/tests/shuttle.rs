@@ -337,7 +337,7 @@ fn rounds_of_an_exchange_hand_over_all() {
                     let running = Arc::clone(&running);
                     thread::spawn(move || {
                         fill(&left, &round);
-                        // What it borrows goes before the leader goes on.
+                        // Its borrowed values go before the leader goes on.
                         drop(round);
                         running.end();
                     })

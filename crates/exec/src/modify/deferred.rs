@@ -41,7 +41,7 @@ pub struct Deferred {
     pub(crate) events: Vec<Event>,
     /// Tags of the statements that define something now, one inside the other.
     pub running: Vec<String>,
-    /// What the thread is in the running statement.
+    /// The thread's role in the running statement.
     pub(crate) parallel: crate::parallel::Role,
 }
 

@@ -68,31 +68,13 @@ impl ModifyOp {
                     let part = parts.at(at);
                     let child = &part.child;
                     let reread = Reread::new(&child.table, &child.columns, recheck.as_ref());
-                    let mut source = MergeRow {
-                        modify,
-                        columns,
-                        clauses,
-                        reread: &reread,
-                        input,
-                        part: Some(child),
-                        whole: false,
-                        fits: None,
-                    };
+                    let source = MergeRow::new(modify, columns, clauses, &reread, input);
+                    let mut source = MergeRow { part: Some(child), ..source };
                     let (writer, rules) = (&mut part.writer, &child.checks);
                     (pipeline::change(writer, rules, &mut source, &snapshot, run)?, source.fits)
                 }
                 None => {
-                    let reread = own;
-                    let mut source = MergeRow {
-                        modify,
-                        columns,
-                        clauses,
-                        reread,
-                        input,
-                        part: None,
-                        whole: false,
-                        fits: None,
-                    };
+                    let mut source = MergeRow::new(modify, columns, clauses, own, input);
                     let writer = &mut self.writer;
                     let rules = &modify.checks;
                     (pipeline::change(writer, rules, &mut source, &snapshot, run)?, source.fits)
@@ -135,16 +117,8 @@ impl ModifyOp {
         super::foreign::expect_own(&child.table)?;
         let snapshot = run.snapshot;
         let of_child = Reread::new(&child.table, &child.columns, recheck.as_ref());
-        let mut source = MergeRow {
-            modify,
-            columns,
-            clauses,
-            reread: &of_child,
-            input,
-            part: Some(child),
-            whole: true,
-            fits: None,
-        };
+        let source = MergeRow::new(modify, columns, clauses, &of_child, input);
+        let mut source = MergeRow { part: Some(child), whole: true, ..source };
         loop {
             let writer = &mut self.children[at];
             match pipeline::change(writer, &child.checks, &mut source, &snapshot, run)? {
@@ -177,16 +151,7 @@ impl ModifyOp {
         run: &mut Run<'_, '_>,
     ) -> Result<bool> {
         let snapshot = run.snapshot;
-        let mut source = MergeRow {
-            modify,
-            columns,
-            clauses,
-            reread,
-            input,
-            part: None,
-            whole: false,
-            fits: None,
-        };
+        let mut source = MergeRow::new(modify, columns, clauses, reread, input);
         loop {
             match pipeline::change(&mut self.writer, &modify.checks, &mut source, &snapshot, run)? {
                 Changed::Row(_) | Changed::Moved(_) => return Ok(true),
@@ -221,6 +186,18 @@ struct MergeRow<'p, 'i> {
     whole: bool,
     /// The clause that fits it as it is now known.
     fits: Option<&'p MergeClause>,
+}
+
+impl<'p, 'i> MergeRow<'p, 'i> {
+    fn new(
+        modify: &'p Modify,
+        columns: &'p [(u16, ScanColumn)],
+        clauses: &'p [MergeClause],
+        reread: &'i Reread<'p>,
+        input: &'i mut [Datum],
+    ) -> Self {
+        MergeRow { modify, columns, clauses, reread, input, part: None, whole: false, fits: None }
+    }
 }
 
 impl Source for MergeRow<'_, '_> {

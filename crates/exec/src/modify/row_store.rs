@@ -68,7 +68,7 @@ impl RowStore {
     }
 
     fn spill(&mut self, table: &Table, storage: &Storage) -> Result<()> {
-        // What a dropped column had is NULL by now.
+        // Values of dropped columns are NULL by now.
         let ty = |c: &catalog::Column| if c.dropped { oids::INT4 } else { Oid(c.ty) };
         let layout = self.layout.get_or_insert_with(|| {
             RowLayout::of_types(&table.columns.iter().map(ty).collect::<Vec<_>>())

@@ -214,7 +214,7 @@ impl Part {
     }
 }
 
-/// What a helper counted, and what its functions said to the client.
+/// A helper's counters, and the notices of its functions.
 #[derive(Default)]
 pub struct Counted {
     tally: Tally,
@@ -296,8 +296,7 @@ pub fn on_all(
     Ok(started)
 }
 
-/// What `work` makes of each number below `count`, in their order, by as many helpers as there may be now of those that
-/// are wanted.
+/// The results of `work` for each number below `count`, in their order, by at most the wanted number of helpers.
 ///
 /// # Errors
 /// The function's, of any thread; interrupts.
@@ -342,8 +341,8 @@ pub fn reads_values_of(ty: Oid) -> bool {
     types::io::reads_immutably(element) || by_format.contains(&element)
 }
 
-/// What `work` makes of each number below `count`, in their order, as a part of a running statement, by its own thread
-/// and these helpers.
+/// The results of `work` for each number below `count`, in their order, as a part of a running statement, by its own
+/// thread and these helpers.
 ///
 /// # Errors
 /// The function's, of any thread; interrupts.
@@ -425,7 +424,7 @@ static RUNNING: AtomicUsize = AtomicUsize::new(0);
 /// Where helpers leave what they made.
 pub type Results<T> = SpinLock<Vec<(T, Counted)>>;
 
-/// What a thread is in a statement that several threads run now.
+/// The role of a thread in a statement that several threads run now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
     /// The statement has no helpers at the moment.

@@ -53,7 +53,7 @@ impl Kept {
         self.young.get(&id).or_else(|| self.old.get(&id)).cloned()
     }
 
-    /// What it returns is dropped without the lock.
+    /// Returns entries that the caller drops without the lock.
     #[must_use]
     fn insert(&mut self, id: u32, leaf: Arc<Leaf>) -> HashMap<u32, Arc<Leaf>> {
         let mut gone = HashMap::new();

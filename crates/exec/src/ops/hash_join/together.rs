@@ -409,7 +409,7 @@ fn made_of(parts: Vec<Part>, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Made>
     Ok(Made::Aside(SpinLock::new(by_place(all))))
 }
 
-/// What the leader goes on with alone.
+/// The leader's remaining work, which it does alone.
 fn rest_of(parts: Vec<Part>, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Rest> {
     let Node::HashJoin { right, keys, .. } = &plan.node else { return Err(wrong_node()) };
     let right_types = types(right, run.prepared);

@@ -24,13 +24,13 @@ const LEADER_LOSS: f64 = 0.3;
 const PAGE_BYTES: f64 = 8192.0;
 const ROW_BYTES: f64 = 24.0;
 
-/// What putting a group of one thread together with those of others costs, in what handing over a row costs.
+/// Cost of merging one thread's group with those of others, in units of handing over a row.
 const MERGE_COST: f64 = 0.05;
 /// Bytes of a group beside its values, and of an aggregate's state, about.
 const GROUP_BYTES: f64 = 24.0;
 const STATE_BYTES: f64 = 48.0;
 
-/// What a consumer asks of the order of its rows.
+/// A consumer's demand on the order of its rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     /// They come as they do without helpers, if that is in an index's order.
