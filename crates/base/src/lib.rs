@@ -5,6 +5,7 @@ pub mod error;
 pub mod faults;
 pub mod ids;
 pub mod method;
+pub mod percent;
 pub mod settings;
 pub mod ternary;
 pub mod usage;

@@ -193,26 +193,14 @@ impl Conninfo {
     }
 }
 
-/// Percent-encoding.
+/// A part of a URI.
 fn decode(text: &str) -> Result<String, String> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(b) = bytes.next() {
-        if b != b'%' {
-            out.push(b);
-            continue;
-        }
-        let pair = [bytes.next().unwrap_or_default(), bytes.next().unwrap_or_default()];
-        let code = std::str::from_utf8(&pair).ok().and_then(|p| u8::from_str_radix(p, 16).ok());
-        match code {
-            Some(0) => {
-                return Err(format!("forbidden value %00 in percent-encoded value: \"{text}\""));
-            }
-            Some(code) => out.push(code),
-            None => return Err(format!("invalid percent-encoded token: \"{text}\"")),
-        }
+    let invalid = || format!("invalid percent-encoded token: \"{text}\"");
+    let bytes = base::percent::decode(text).ok_or_else(invalid)?;
+    if bytes.contains(&0) {
+        return Err(format!("forbidden value %00 in percent-encoded value: \"{text}\""));
     }
-    String::from_utf8(out).map_err(|_| format!("invalid percent-encoded token: \"{text}\""))
+    String::from_utf8(bytes).map_err(|_| invalid())
 }
 
 #[cfg(test)]

@@ -128,21 +128,11 @@ fn number(text: &str) -> Result<u16, String> {
     text.parse().map_err(|_| format!("{text:?} is no port"))
 }
 
-/// Resolves `%41` and the like.
+/// A part of an address.
 fn decode(text: &str) -> Result<String, String> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte != b'%' {
-            out.push(byte);
-            continue;
-        }
-        let digits = [bytes.next().unwrap_or(0), bytes.next().unwrap_or(0)];
-        let digits = std::str::from_utf8(&digits).ok();
-        let value = digits.and_then(|d| u8::from_str_radix(d, 16).ok());
-        out.push(value.ok_or_else(|| format!("{text:?}: two digits must follow %"))?);
-    }
-    String::from_utf8(out).map_err(|_| format!("{text:?} is no UTF-8"))
+    let bytes = base::percent::decode(text);
+    let bytes = bytes.ok_or_else(|| format!("{text:?}: two digits must follow %"))?;
+    String::from_utf8(bytes).map_err(|_| format!("{text:?} is no UTF-8"))
 }
 
 #[cfg(test)]

@@ -55,24 +55,13 @@ pub struct Wanted {
     back_us: i64,
 }
 
-/// The text behind a parameter: `+` and `%xx` decoded.
+/// The text behind a parameter: `+` and `%xx` decoded. One with a `%` that stands for itself is as it is.
 fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        match byte {
-            b'+' => bytes.push(b' '),
-            b'%' => {
-                let mut digit = || rest.next().and_then(|b| (b as char).to_digit(16));
-                match (digit(), digit()) {
-                    (Some(high), Some(low)) => bytes.push((high * 16 + low) as u8),
-                    _ => bytes.push(b'?'),
-                }
-            }
-            byte => bytes.push(byte),
-        }
+    let spaced = text.replace('+', " ");
+    match base::percent::decode(&spaced) {
+        Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        None => spaced,
     }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 impl Wanted {

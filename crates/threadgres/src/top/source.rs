@@ -95,21 +95,7 @@ fn connect(address: &str) -> io::Result<TcpStream> {
 fn credentials(rest: &str) -> Option<Vec<u8>> {
     let host = rest.split(['/', '?']).next()?;
     let (user, _) = host.rsplit_once('@')?;
-    let (mut out, mut bytes) = (Vec::new(), user.as_bytes());
-    while let [first, rest @ ..] = bytes {
-        let digits = rest.get(..2).and_then(|d| std::str::from_utf8(d).ok());
-        match digits.and_then(|d| u8::from_str_radix(d, 16).ok()).filter(|_| *first == b'%') {
-            Some(byte) => {
-                out.push(byte);
-                bytes = &rest[2..];
-            }
-            None => {
-                out.push(*first);
-                bytes = rest;
-            }
-        }
-    }
-    Some(out)
+    Some(base::percent::decode(user).unwrap_or_else(|| user.as_bytes().to_vec()))
 }
 
 fn get(address: &str, header: &str) -> io::Result<String> {
