@@ -383,6 +383,10 @@ fn a_day_fits_its_budget_and_the_page_shows_it() {
     let nothing = format!("SELECT count(*) FROM pg_why({earlier}) WHERE finding = 'lock_queue'");
     assert_eq!(client.one(&nothing), "0");
 
+    let began = Instant::now();
+    client.one(&format!("SELECT count(*) FROM pg_why({day})"));
+    println!("pg_why of the day: {:.1} s", began.elapsed().as_secs_f64());
+
     // The page: the whole day, and the minutes of the fault.
     let began = Instant::now();
     let answer = get(port, "/api/history.json?last=86400");

@@ -33,10 +33,30 @@ pub struct Encoder {
     body: Vec<u8>,
 }
 
+/// When a slice ended, and its length.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Head {
+    /// See [`Slice::at`].
+    pub at: i64,
+    /// See [`Slice::span_us`].
+    pub span_us: u64,
+    /// Bytes of the record before the counts.
+    bytes: usize,
+}
+
+impl Head {
+    /// When the slice began.
+    pub fn from(&self) -> i64 {
+        self.at.saturating_sub_unsigned(self.span_us)
+    }
+}
+
 /// Reads them again; one for a file.
 pub struct Decoder {
     texts: Vec<Arc<str>>,
-    events: HashMap<Arc<str>, WaitEvent>,
+    /// The events that the texts name.
+    events: Vec<Option<WaitEvent>>,
+    by_name: HashMap<Arc<str>, WaitEvent>,
 }
 
 impl Encoder {
@@ -288,7 +308,8 @@ fn usage(rest: &mut Rest<'_>) -> Option<Usage> {
 impl Default for Decoder {
     fn default() -> Decoder {
         let event = |w: &base::waits::WaitInfo| (format!("{}:{}", w.kind, w.name).into(), w.event);
-        Decoder { texts: vec![Arc::default()], events: WAITS.iter().map(event).collect() }
+        let by_name = WAITS.iter().map(event).collect();
+        Decoder { texts: vec![Arc::default()], events: vec![None], by_name }
     }
 }
 
@@ -299,19 +320,35 @@ impl Decoder {
 
     /// One that this version does not have is an extension's.
     fn event(&self, rest: &mut Rest<'_>) -> Option<WaitEvent> {
-        let name = self.text(rest)?;
-        Some(self.events.get(&name).copied().unwrap_or(WaitEvent::ExtensionExtension))
+        let event = self.events.get(usize::try_from(rest.number()?).ok()?)?;
+        Some(event.unwrap_or(WaitEvent::ExtensionExtension))
     }
 
     /// The slice of a record; None: it isn't one.
+    #[cfg(test)]
     pub fn decode(&mut self, record: &[u8]) -> Option<Slice> {
+        let head = self.head(record)?;
+        self.slice(record, &head)
+    }
+
+    /// The beginning of a record, with the texts that it brings for later ones; None: it isn't one. Of a record that
+    /// nobody asks for no more is read.
+    pub fn head(&mut self, record: &[u8]) -> Option<Head> {
         let mut rest = Rest(record);
         let fresh = rest.list(|rest| {
             let len = rest.number()?;
             Some(Arc::from(std::str::from_utf8(rest.bytes(len)?).ok()?))
         })?;
+        self.events.extend(fresh.iter().map(|text| self.by_name.get(text).copied()));
         self.texts.extend(fresh);
-        let mut slice = Slice::new(rest.signed()?, rest.number()?);
+        let (at, span_us) = (rest.signed()?, rest.number()?);
+        Some(Head { at, span_us, bytes: record.len() - rest.0.len() })
+    }
+
+    /// The slice of a record of which the beginning was read; None: it isn't one.
+    pub fn slice(&self, record: &[u8], head: &Head) -> Option<Slice> {
+        let mut rest = Rest(record.get(head.bytes..)?);
+        let mut slice = Slice::new(head.at, head.span_us);
         let counts = rest.list(Rest::number)?;
         slice.counts.iter_mut().zip(counts).for_each(|(mine, its)| *mine = its);
         slice.waits = rest.list(|rest| {

@@ -11,8 +11,9 @@
 //! * A record is written in one call and not synced: the process may be killed at any time, and a crash of the machine
 //!   loses the last seconds. A file is read up to the first record that is not whole; every start begins
 //!   another file.
-//! * Old seconds become minutes, old minutes hours: a file is written aside, renamed, and the finer one removed. Where
-//!   both are there the finer one counts, since a slice that begins before the last one ended is passed over.
+//! * Beside each file of seconds its minutes are written (`m-….open`, and `m-…` when that is whole), so that a long range
+//!   is read from a sixtieth of the slices: see [`read`]. Old seconds go when their minutes are there; old minutes become
+//!   hours: a file is written aside, renamed, and the finer one removed.
 //! * `pg_history_retention` bounds the age, `pg_history_size` the bytes: when they are used up, the oldest seconds become
 //!   minutes early, and when there are none the oldest file goes.
 
@@ -21,7 +22,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::codec::{Decoder, Encoder};
+use super::codec::{Decoder, Encoder, Head};
 use super::slice::{Slice, Sum};
 
 const MAGIC: &[u8; 8] = b"TGHISTRY";
@@ -66,6 +67,11 @@ impl Grain {
         }
     }
 
+    /// The longest of a second and a minute that is no longer than so many microseconds; the second.
+    pub fn within(us: i64) -> Grain {
+        if us >= Grain::Minute.us() { Grain::Minute } else { Grain::Second }
+    }
+
     fn coarser(self) -> Option<Grain> {
         match self {
             Grain::Second => Some(Grain::Minute),
@@ -95,6 +101,11 @@ struct Named {
 
 fn path_of(dir: &Path, grain: Grain, from: i64) -> PathBuf {
     dir.join(format!("{}-{:019}", grain.letter(), from.max(0)))
+}
+
+/// The minutes of a file of seconds while they are not whole.
+fn open_minutes(dir: &Path, from: i64) -> PathBuf {
+    path_of(dir, Grain::Minute, from).with_extension("open")
 }
 
 /// The files of a directory, oldest first, of one time the finer first. Whatever else is there is left alone.
@@ -151,66 +162,196 @@ impl Open {
     }
 }
 
-/// Hands the slices of a file over, oldest first, until `each` has enough (false). What is not whole ends it.
-fn read_file(path: &Path, each: &mut dyn FnMut(Slice) -> bool) -> io::Result<bool> {
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
-        // It became minutes meanwhile, or too old.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
-        Err(error) => return Err(error),
-    };
-    let Some((header, mut rest)) = bytes.split_at_checked(HEADER) else { return Ok(true) };
-    if &header[..8] != MAGIC || header[8..12] != FORMAT.to_le_bytes() {
-        return Ok(true);
+/// Reads a file's records, up to the first that is not whole.
+struct Reader {
+    bytes: Vec<u8>,
+    /// Where the next record begins, and where the last one's bytes are.
+    next: usize,
+    body: std::ops::Range<usize>,
+    head: Head,
+    decoder: Decoder,
+}
+
+impl Reader {
+    /// None: the file is gone, or not one of these.
+    fn open(path: &Path) -> io::Result<Option<Reader>> {
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            // It became minutes meanwhile, or too old.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if bytes.len() < HEADER || &bytes[..8] != MAGIC || bytes[8..12] != FORMAT.to_le_bytes() {
+            return Ok(None);
+        }
+        let (head, decoder) = (Head::default(), Decoder::default());
+        Ok(Some(Reader { bytes, next: HEADER, body: 0..0, head, decoder }))
     }
-    let mut decoder = Decoder::default();
-    while let Some((head, behind)) = rest.split_at_checked(8) {
+
+    /// Goes to the next record.
+    fn advance(&mut self) -> Option<Head> {
+        let (head, behind) = self.bytes.get(self.next..)?.split_at_checked(8)?;
         let word =
             |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let len = word(0) as usize;
-        let Some((body, behind)) = behind.split_at_checked(len).filter(|_| len <= RECORD_MAX)
-        else {
-            break;
-        };
+        let body = behind.get(..len).filter(|_| len <= RECORD_MAX)?;
         if crc32c::crc32c(body) != word(4) {
-            break;
+            return None;
         }
-        let Some(slice) = decoder.decode(body) else { break };
-        if !each(slice) {
-            return Ok(false);
-        }
-        rest = behind;
+        self.head = self.decoder.head(body)?;
+        self.body = self.next + 8..self.next + 8 + len;
+        self.next = self.body.end;
+        Some(self.head)
     }
-    Ok(true)
+
+    /// The record's slice.
+    fn slice(&self) -> Option<Slice> {
+        self.decoder.slice(&self.bytes[self.body.clone()], &self.head)
+    }
+}
+
+/// A range that is read, and how far its slices have come.
+struct ReadRange<'a> {
+    from: i64,
+    to: i64,
+    last: i64,
+    each: &'a mut dyn FnMut(Slice) -> bool,
+}
+
+/// After a record.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Passed {
+    /// The next one follows.
+    On,
+    /// It was none: the next file follows.
+    Torn,
+    /// It was the range's last, or one that was enough.
+    Last,
+}
+
+impl ReadRange<'_> {
+    fn touches(&self, head: &Head) -> bool {
+        head.at > self.from && head.from() < self.to
+    }
+
+    fn contains(&self, head: &Head) -> bool {
+        head.from() >= self.from && head.at <= self.to
+    }
+
+    /// Passes a record, of which the slice is made if it is asked for. Clocks are set back, and a minute ends with its
+    /// last second: half a slice's length is let pass.
+    fn pass(&mut self, head: &Head, slice: impl FnOnce() -> Option<Slice>) -> Passed {
+        if head.from().saturating_add_unsigned(head.span_us / 2) >= self.last {
+            self.last = head.at;
+            if self.touches(head) {
+                let Some(slice) = slice() else { return Passed::Torn };
+                if !(self.each)(slice) {
+                    return Passed::Last;
+                }
+            }
+        }
+        if self.last <= self.to { Passed::On } else { Passed::Last }
+    }
+
+    /// Passes the records of a file; whether the next one follows.
+    fn file(&mut self, mut reader: Reader) -> bool {
+        while let Some(head) = reader.advance() {
+            match self.pass(&head, || reader.slice()) {
+                Passed::On => {}
+                other => return other == Passed::Torn,
+            }
+        }
+        true
+    }
+
+    /// Passes a file of seconds, of which those that lie in the range are read as minutes; whether the next one follows.
+    /// `whole`: all of its seconds are in the minutes.
+    fn minutes(&mut self, seconds: &Path, minutes: &Path, whole: bool) -> io::Result<bool> {
+        let mut list = Vec::new();
+        // The seconds in this interval are in the list.
+        let (mut begins, mut ends, mut before) = (i64::MIN, i64::MIN, i64::MIN);
+        let mut are_all = whole;
+        let mut reader = Reader::open(minutes)?;
+        while let Some((reader, head)) = reader.as_mut().and_then(|r| r.advance().map(|h| (r, h))) {
+            if self.contains(&head) {
+                let Some(slice) = reader.slice() else { break };
+                if list.is_empty() {
+                    begins = before;
+                }
+                ends = head.at;
+                list.push((head, slice));
+            } else {
+                are_all &= !self.touches(&head);
+            }
+            before = head.at;
+        }
+        // One that is damaged or gone does not have all.
+        are_all &= reader.is_some_and(|reader| reader.next == reader.bytes.len());
+        let mut list = list.into_iter();
+        let mut give = |range: &mut Self| {
+            list.by_ref().all(|(head, slice)| range.pass(&head, || Some(slice)) == Passed::On)
+        };
+        let reader = if are_all { None } else { Reader::open(seconds)? };
+        let Some(mut reader) = reader else { return Ok(give(self)) };
+        while let Some(head) = reader.advance() {
+            if head.at > begins && !give(self) {
+                return Ok(false);
+            }
+            if head.at > begins && head.at <= ends {
+                continue;
+            }
+            match self.pass(&head, || reader.slice()) {
+                Passed::On => {}
+                Passed::Torn => break,
+                Passed::Last => return Ok(false),
+            }
+        }
+        Ok(give(self))
+    }
 }
 
 /// Hands over the slices of a directory that end after `from` and begin before `to` (microseconds since 2000),
-/// oldest first, until `each` has enough (false).
+/// oldest first, until `each` has enough (false). With the grain of a minute, seconds come as minutes where these lie in
+/// the range; what has become minutes or hours is so in any case.
 ///
 /// # Errors
 /// The system's.
-pub fn read(dir: &Path, from: i64, to: i64, each: &mut dyn FnMut(Slice) -> bool) -> io::Result<()> {
+pub fn read(
+    dir: &Path,
+    from: i64,
+    to: i64,
+    grain: Grain,
+    each: &mut dyn FnMut(Slice) -> bool,
+) -> io::Result<()> {
     let files = files(dir)?;
-    let mut last = i64::MIN;
-    for (n, file) in files.iter().enumerate() {
+    let mut range = ReadRange { from, to, last: i64::MIN, each };
+    // Files that begin at one time have the same in different lengths.
+    for same in files.chunk_by(|a, b| a.from == b.from) {
+        let Some(finest) = same.first() else { continue };
         // A file ends before the next one that begins later does.
-        let ends = files[n..].iter().map(|f| f.from).find(|next| *next > file.from);
+        let ends = files.iter().map(|file| file.from).find(|next| *next > finest.from);
         if ends.is_some_and(|ends| ends < from) {
             continue;
         }
-        if file.from > to {
+        if finest.from > to {
             break;
         }
-        let goes_on = read_file(&file.path, &mut |slice| {
-            // Clocks are set back, and a minute ends with its last second: half a slice's length is let pass.
-            if slice.from() + (slice.span_us / 2) as i64 >= last {
-                last = slice.at;
-                if slice.at > from && slice.from() < to && !each(slice) {
-                    return false;
+        let goes_on = if finest.grain == Grain::Second && grain > Grain::Second {
+            let whole = same.iter().find(|file| file.grain == Grain::Minute);
+            let open = open_minutes(dir, finest.from);
+            let minutes = whole.map_or(&open, |file| &file.path);
+            range.minutes(&finest.path, minutes, whole.is_some())?
+        } else {
+            // One that became coarser meanwhile is there as such.
+            let mut goes_on = true;
+            for file in same {
+                if let Some(reader) = Reader::open(&file.path)? {
+                    goes_on = range.file(reader);
+                    break;
                 }
             }
-            last <= to
-        })?;
+            goes_on
+        };
         if !goes_on {
             break;
         }
@@ -218,10 +359,67 @@ pub fn read(dir: &Path, from: i64, to: i64, each: &mut dyn FnMut(Slice) -> bool)
     Ok(())
 }
 
+/// A file of slices that become longer ones on their way.
+struct Coarser {
+    out: Open,
+    grain: Grain,
+    aside: PathBuf,
+    /// The slice under way, with the number of its minute or hour.
+    sum: Option<(i64, Sum)>,
+}
+
+impl Coarser {
+    fn create(aside: PathBuf, grain: Grain, from: i64) -> io::Result<Coarser> {
+        Ok(Coarser { out: Open::create(&aside, from)?, grain, aside, sum: None })
+    }
+
+    fn add(&mut self, slice: &Slice) -> io::Result<()> {
+        let number = slice.from().div_euclid(self.grain.us());
+        if self.sum.as_ref().is_some_and(|(known, _)| *known != number) {
+            self.put()?;
+        }
+        self.sum.get_or_insert_with(|| (number, Sum::default())).1.add(slice);
+        Ok(())
+    }
+
+    fn put(&mut self) -> io::Result<()> {
+        let Some((_, sum)) = self.sum.take() else { return Ok(()) };
+        let mut slice = sum.done();
+        slice.trim();
+        self.out.append(&slice)
+    }
+
+    /// Gives the file its name. The finer one may go, so that it is made durable first.
+    fn finish(mut self, dir: &Path) -> io::Result<()> {
+        self.put()?;
+        self.out.file.sync_data()?;
+        fs::rename(&self.aside, path_of(dir, self.grain, self.out.from))
+    }
+}
+
+/// The files that a server writes to: seconds, and beside them their minutes.
+struct Current {
+    seconds: Open,
+    minutes: Coarser,
+}
+
+impl Current {
+    fn create(dir: &Path, from: i64) -> io::Result<Current> {
+        let seconds = Open::create(&path_of(dir, Grain::Second, from), from)?;
+        let minutes = Coarser::create(open_minutes(dir, from), Grain::Minute, from)?;
+        Ok(Current { seconds, minutes })
+    }
+
+    fn append(&mut self, slice: &Slice) -> io::Result<()> {
+        self.seconds.append(slice)?;
+        self.minutes.add(slice)
+    }
+}
+
 /// Appends to a directory's files, and keeps them within limits.
 pub struct Writer {
     dir: PathBuf,
-    open: Option<Open>,
+    open: Option<Current>,
 }
 
 impl Writer {
@@ -243,32 +441,56 @@ impl Writer {
     }
 
     fn try_append(&mut self, slice: &Slice, limits: Limits) -> io::Result<()> {
-        let is_over = |open: &Open| {
-            slice.at - open.from >= FILE_US
-                || open.bytes >= FILE_BYTES.min(limits.bytes / 8)
-                || open.encoder.is_full()
+        let is_over = |Current { seconds, .. }: &mut Current| {
+            slice.at - seconds.from >= FILE_US
+                || seconds.bytes >= FILE_BYTES.min(limits.bytes / 8)
+                || seconds.encoder.is_full()
         };
-        if self.open.as_ref().is_some_and(is_over) {
-            self.open = None;
+        if let Some(current) = self.open.take_if(is_over) {
+            current.minutes.finish(&self.dir)?;
         }
         let open = match &mut self.open {
             Some(open) => open,
             None => {
                 fs::create_dir_all(&self.dir)?;
+                complete_minutes(&self.dir)?;
                 keep_within(&self.dir, slice.at, limits)?;
-                let path = path_of(&self.dir, Grain::Second, slice.from());
-                self.open.insert(Open::create(&path, slice.from())?)
+                self.open.insert(Current::create(&self.dir, slice.from())?)
             }
         };
         open.append(slice)
     }
 }
 
+/// Completes minutes that a server left open when it ended: their rest is in the seconds.
+fn complete_minutes(dir: &Path) -> io::Result<()> {
+    for file in files(dir)?.iter().filter(|file| file.grain == Grain::Second) {
+        let open = open_minutes(dir, file.from);
+        if !open.exists() {
+            continue;
+        }
+        let path = path_of(dir, Grain::Minute, file.from);
+        let mut out = Coarser::create(path.with_extension("tmp"), Grain::Minute, file.from)?;
+        let mut added = Ok(());
+        let mut add = |slice: Slice| {
+            added = out.add(&slice);
+            added.is_ok()
+        };
+        let mut range = ReadRange { from: i64::MIN, to: i64::MAX, last: i64::MIN, each: &mut add };
+        range.minutes(&file.path, &open, false)?;
+        added?;
+        out.finish(dir)?;
+        fs::remove_file(open)?;
+    }
+    Ok(())
+}
+
 /// Rolls up and removes what is too old or too much.
 fn keep_within(dir: &Path, now: i64, limits: Limits) -> io::Result<()> {
     let mut all = files(dir)?;
-    for (n, file) in all.iter().enumerate() {
-        let next = all.get(n + 1).map_or(now, |next| next.from);
+    for file in &all {
+        let next = all.iter().map(|other| other.from).find(|next| *next > file.from);
+        let next = next.unwrap_or(now);
         let ends = next.min(file.from.saturating_add(FILE_US));
         let kept_us = match file.grain {
             Grain::Second => SECONDS_US,
@@ -288,8 +510,8 @@ fn keep_within(dir: &Path, now: i64, limits: Limits) -> io::Result<()> {
         for file in &all {
             sizes += fs::metadata(&file.path)?.len();
         }
-        // Room for the file that is begun now.
-        if sizes + limits.bytes / 8 <= limits.bytes {
+        // Room for the file that is begun now, and its minutes.
+        if sizes + limits.bytes / 8 + limits.bytes / 64 <= limits.bytes {
             return Ok(());
         }
         match all.iter().find(|file| file.grain == Grain::Second) {
@@ -302,37 +524,21 @@ fn keep_within(dir: &Path, now: i64, limits: Limits) -> io::Result<()> {
     }
 }
 
-/// Makes slices of the next coarser length of a file's.
+/// Makes slices of the next coarser length of a file's, unless they are there.
 fn roll_up(dir: &Path, file: &Named) -> io::Result<()> {
     let Some(grain) = file.grain.coarser() else { return Ok(()) };
     let path = path_of(dir, grain, file.from);
-    let aside = path.with_extension("tmp");
-    let mut out = Open::create(&aside, file.from)?;
-    let mut sum: Option<(i64, Sum)> = None;
-    let mut failed = Ok(());
-    let mut put = |sum: Sum, failed: &mut io::Result<()>| {
-        let mut slice = sum.done();
-        slice.trim();
-        if failed.is_ok() {
-            *failed = out.append(&slice);
+    if !path.exists() {
+        let mut out = Coarser::create(path.with_extension("tmp"), grain, file.from)?;
+        if let Some(mut reader) = Reader::open(&file.path)? {
+            while reader.advance().is_some()
+                && let Some(slice) = reader.slice()
+            {
+                out.add(&slice)?;
+            }
         }
-    };
-    read_file(&file.path, &mut |slice| {
-        let number = slice.from().div_euclid(grain.us());
-        if let Some((known, _)) = &sum
-            && *known != number
-            && let Some((_, whole)) = sum.take()
-        {
-            put(whole, &mut failed);
-        }
-        sum.get_or_insert_with(|| (number, Sum::default())).1.add(&slice);
-        true
-    })?;
-    if let Some((_, whole)) = sum {
-        put(whole, &mut failed);
+        out.finish(dir)?;
     }
-    failed?;
-    fs::rename(aside, path)?;
     fs::remove_file(&file.path)
 }
 
@@ -362,8 +568,12 @@ mod tests {
     const HOUR: i64 = FILE_US;
 
     fn all(dir: &Dir, from: i64, to: i64) -> Vec<Slice> {
+        all_of(dir, from, to, Grain::Second)
+    }
+
+    fn all_of(dir: &Dir, from: i64, to: i64, grain: Grain) -> Vec<Slice> {
         let mut slices = Vec::new();
-        read(&dir.0, from, to, &mut |slice| {
+        read(&dir.0, from, to, grain, &mut |slice| {
             slices.push(slice);
             true
         })
@@ -415,6 +625,57 @@ mod tests {
         // Two weeks later the first day is gone.
         write(&dir, std::iter::once(15 * 24 * 3600 + 7200), LIMITS);
         assert_eq!(all(&dir, 0, 24 * HOUR).len(), 0);
+    }
+
+    #[test]
+    fn long_ranges_are_read_as_minutes_and_their_edges_as_seconds() {
+        let dir = Dir::new("minutes");
+        // A day that ends in the midst of a file, of which the last server has left minutes open.
+        write(&dir, (0..7150).map(|n| 100_007 + n), LIMITS);
+        let open = |dir: &Dir| {
+            let entries = fs::read_dir(&dir.0).unwrap().flatten();
+            entries.filter(|e| e.path().extension().is_some_and(|e| e == "open")).count()
+        };
+        assert_eq!(open(&dir), 1);
+        let us = |s: i64| s * 1_000_000;
+        let check = |from: i64, to: i64, most: usize| {
+            let finest = all(&dir, us(from), us(to));
+            let minutes = all_of(&dir, us(from), us(to), Grain::Minute);
+            let sum = |slices: &[Slice]| {
+                let commits: u64 = slices.iter().map(|s| s.count(Count::Commits)).sum();
+                let events: usize = slices.iter().map(|s| s.events.len()).sum();
+                (commits, events, slices.iter().map(|s| s.span_us).sum::<u64>())
+            };
+            assert_eq!(sum(&finest), sum(&minutes), "{from} {to}");
+            assert!(minutes.windows(2).all(|pair| pair[0].at <= pair[1].from()), "{from} {to}");
+            assert!(minutes.len() <= most, "{from} {to}: {} of {}", minutes.len(), finest.len());
+        };
+        for (from, to, most) in [
+            (0, 200_000, 7150 / 60 + 70),
+            (100_200, 107_000, 230),
+            (100_200, 100_230, 30),
+            (103_500, 103_700, 122),
+            (103_600, 103_610, 10),
+            (107_100, 107_300, 60),
+            (107_156, 107_157, 1),
+            (107_200, 107_300, 0),
+        ] {
+            check(from, to, most);
+        }
+        // A few are enough.
+        let mut few = 0;
+        let mut five = |_: Slice| {
+            few += 1;
+            few < 5
+        };
+        read(&dir.0, 0, i64::MAX, Grain::Minute, &mut five).unwrap();
+        assert_eq!(few, 5);
+        // The next server completes them, and goes on with its own.
+        write(&dir, std::iter::once(107_300), LIMITS);
+        assert_eq!(open(&dir), 1);
+        let minutes = files(&dir.0).unwrap().iter().filter(|f| f.grain == Grain::Minute).count();
+        assert_eq!(minutes, 2);
+        check(0, 200_000, 7150 / 60 + 10);
     }
 
     #[test]

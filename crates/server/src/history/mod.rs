@@ -27,6 +27,7 @@ use base::settings::{live_int, setting};
 use base::{Error, Result, WaitEvent};
 
 pub use collect::Collector;
+use file::Grain;
 pub use file::{Limits, Writer};
 use slice::Slice;
 pub use store::History;
@@ -48,6 +49,30 @@ pub fn each_between(
     to: i64,
     each: &mut dyn FnMut(&Slice),
 ) -> Result<()> {
+    each_of(server, (from, to), Grain::Second, each)
+}
+
+/// As [`each_between`], for who divides the range in so many parts at most: in a range of hours minutes are as good as
+/// seconds.
+///
+/// # Errors
+/// As [`each_between`].
+pub fn each_part(
+    server: &Server,
+    (from, to): (i64, i64),
+    parts: i64,
+    each: &mut dyn FnMut(&Slice),
+) -> Result<()> {
+    let grain = Grain::within(to.saturating_sub(from) / parts.max(1));
+    each_of(server, (from, to), grain, each)
+}
+
+fn each_of(
+    server: &Server,
+    (from, to): (i64, i64),
+    grain: Grain,
+    each: &mut dyn FnMut(&Slice),
+) -> Result<()> {
     let (recent, begins) = server.history.recent(from, to);
     if from < begins && live_int(setting::PG_HISTORY_RETENTION) > 0 {
         let until = to.min(begins);
@@ -59,7 +84,7 @@ pub fn each_between(
             }
             !sched::current().interrupted()
         };
-        let read = || file::read(&dir, from, until, &mut on_disk);
+        let read = || file::read(&dir, from, until, grain, &mut on_disk);
         sched::io_wait(WaitEvent::IOHistoryRead, read)
             .map_err(|e| Error::io("read the history", &e))?;
         sched::check_interrupts()?;
@@ -125,7 +150,7 @@ fn note_start(server: &Server, dir: &std::path::Path) {
     let now = crate::server::now();
     let mut last: Option<(i64, bool)> = None;
     // A damaged history is none.
-    let _ = file::read(dir, now - 3_600_000_000, i64::MAX, &mut |slice| {
+    let _ = file::read(dir, now - 3_600_000_000, i64::MAX, Grain::Second, &mut |slice| {
         last = Some((slice.at, slice.events.iter().any(|event| &*event.kind == "stop")));
         true
     });

@@ -7,12 +7,12 @@
 //! A slice is bounded: of waits, statements, blockers, sessions and tables it keeps those that weigh most
 //! ([`Slice::trim`]).
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
 use base::WaitEvent;
 use base::usage::{Usage, Use};
+use rustc_hash::FxHashMap;
 
 use super::clients::{CLIENTS_MAX, Client, ClientSum};
 use super::plans::{PLANS_MAX, PlanNote};
@@ -429,18 +429,18 @@ fn keep<T>(all: &mut Vec<T>, most: usize, weight: impl Fn(&T) -> u64) {
 pub struct Sum {
     /// The sum so far.
     slice: Slice,
-    waits: HashMap<(WaitEvent, u64, Arc<str>, Client), usize>,
-    statements: HashMap<(u64, u32, u32), usize>,
-    blocks: HashMap<(i32, u64), usize>,
-    sessions: HashMap<(i32, Arc<str>, i64), usize>,
-    tables: HashMap<(u32, u32), usize>,
-    clients: HashMap<Client, usize>,
-    relations: HashMap<(u32, u32), usize>,
+    waits: FxHashMap<(WaitEvent, u64, Arc<str>, Client), usize>,
+    statements: FxHashMap<(u64, u32, u32), usize>,
+    blocks: FxHashMap<(i32, u64), usize>,
+    sessions: FxHashMap<(i32, Arc<str>, i64), usize>,
+    tables: FxHashMap<(u32, u32), usize>,
+    clients: FxHashMap<Client, usize>,
+    relations: FxHashMap<(u32, u32), usize>,
 }
 
 /// The place of a key in a list, at which `new` puts an item if there is none.
 fn place<K: Hash + Eq, T>(
-    places: &mut HashMap<K, usize>,
+    places: &mut FxHashMap<K, usize>,
     list: &mut Vec<T>,
     key: K,
     new: impl FnOnce() -> T,
@@ -459,13 +459,13 @@ impl Default for Sum {
     fn default() -> Sum {
         Sum {
             slice: Slice::new(0, 0),
-            waits: HashMap::new(),
-            statements: HashMap::new(),
-            blocks: HashMap::new(),
-            sessions: HashMap::new(),
-            tables: HashMap::new(),
-            clients: HashMap::new(),
-            relations: HashMap::new(),
+            waits: FxHashMap::default(),
+            statements: FxHashMap::default(),
+            blocks: FxHashMap::default(),
+            sessions: FxHashMap::default(),
+            tables: FxHashMap::default(),
+            clients: FxHashMap::default(),
+            relations: FxHashMap::default(),
         }
     }
 }

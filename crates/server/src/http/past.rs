@@ -226,7 +226,7 @@ fn gather(server: &Server, wanted: &Wanted, names: &OfAll) -> Result<Range> {
         applications: BTreeSet::new(),
         databases: BTreeSet::new(),
     };
-    history::each_between(server, wanted.from, wanted.to, &mut |slice| {
+    history::each_part(server, (wanted.from, wanted.to), STEPS_MAX, &mut |slice| {
         range.facts.add(slice);
         for sum in &slice.clients {
             let client = &sum.client;

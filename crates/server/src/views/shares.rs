@@ -285,7 +285,6 @@ pub(crate) fn changes_among(
 ) -> Result<Vec<PlanChange>> {
     let mut changes = changes_of(notes);
     changes.retain(|change| change.note.at >= from);
-    let Some(first) = changes.first().map(|change| change.note.at) else { return Ok(changes) };
     // From when to when executions belong to each, so that none counts for two changes.
     let bounds: Vec<(i64, i64)> = (0..changes.len())
         .map(|n| {
@@ -302,22 +301,40 @@ pub(crate) fn changes_among(
     for (n, change) in changes.iter().enumerate() {
         places.entry((change.note.database, change.note.statement)).or_default().push(n);
     }
-    let last = changes.last().map_or(first, |change| change.note.at);
-    history::each_between(server, first - AROUND_US, last + AROUND_US, &mut |slice| {
-        let middle = slice.at - (slice.span_us / 2) as i64;
-        for statement in &slice.statements {
-            let of = places.get(&(statement.database, statement.id));
-            for n in of.into_iter().flatten() {
-                let (change, (from, to)) = (&mut changes[*n], bounds[*n]);
-                if from <= middle && middle < change.note.at {
-                    change.before.add(statement);
-                } else if change.note.at <= middle && middle < to {
-                    change.after.add(statement);
+    for part in joined(&bounds) {
+        history::each_between(server, part.0, part.1, &mut |slice| {
+            let middle = slice.at - (slice.span_us / 2) as i64;
+            if middle < part.0 || middle >= part.1 {
+                return;
+            }
+            for statement in &slice.statements {
+                let of = places.get(&(statement.database, statement.id));
+                for n in of.into_iter().flatten() {
+                    let (change, (from, to)) = (&mut changes[*n], bounds[*n]);
+                    if from <= middle && middle < change.note.at {
+                        change.before.add(statement);
+                    } else if change.note.at <= middle && middle < to {
+                        change.after.add(statement);
+                    }
                 }
             }
-        }
-    })?;
+        })?;
+    }
     Ok(changes)
+}
+
+/// Intervals in order, joined where they touch: of a day with two changes twenty minutes each are read.
+fn joined(intervals: &[(i64, i64)]) -> Vec<(i64, i64)> {
+    let mut sorted = intervals.to_vec();
+    sorted.sort_unstable();
+    let mut all: Vec<(i64, i64)> = Vec::new();
+    for (from, to) in sorted {
+        match all.last_mut() {
+            Some(last) if from <= last.1 => last.1 = last.1.max(to),
+            _ => all.push((from, to)),
+        }
+    }
+    all
 }
 
 /// `pg_plan_changes`.
@@ -382,6 +399,12 @@ mod tests {
         let changes = changes_of(notes);
         let said: Vec<_> = changes.iter().map(|c| (c.note.at, &*c.note.before)).collect();
         assert_eq!(said, [(4, "Index Scan  (cost=1..2)"), (5, "Seq Scan")]);
+    }
+
+    #[test]
+    fn intervals_are_joined_where_they_touch() {
+        assert_eq!(joined(&[(5, 9), (1, 3), (2, 4), (9, 10)]), [(1, 4), (5, 10)]);
+        assert!(joined(&[]).is_empty());
     }
 
     #[test]

@@ -81,6 +81,8 @@ const SHARE_MIN: f64 = 0.05;
 const SPAN_SHARE_MIN: f64 = 0.05;
 /// The range when none is said, microseconds.
 pub const LATELY_US: i64 = 30_000_000;
+/// Parts of a range that are told apart at least; shorter ones are added up if that spares reading them.
+const PARTS: i64 = 360;
 /// A range is compared with so long a time before it, microseconds.
 const BEFORE_US: i64 = 600_000_000;
 
@@ -106,7 +108,7 @@ pub fn facts(server: &Server, from: i64, to: i64) -> Result<Facts> {
     let (_, remembered) = server.history.recent(from, from);
     let since = from - BEFORE_US;
     let since = if from >= remembered { since.max(remembered) } else { since };
-    history::each_between(server, since, to, &mut |slice| {
+    history::each_part(server, (since, to), PARTS, &mut |slice| {
         // A slice belongs to the side on which most of it lies.
         if slice.at - (slice.span_us / 2) as i64 <= from {
             before.add(slice);
