@@ -605,6 +605,131 @@ fn a_standby_fetches_from_the_archive_what_its_primary_has_no_more() {
     check(&dir);
 }
 
+/// The segment that the primary's log is in: its file's name, and that in an archive.
+fn segment_of(primary: &mut Client) -> (String, String) {
+    let name = primary.one("SELECT pg_walfile_name(pg_current_wal_insert_lsn())");
+    let number = u64::from_str_radix(&name, 16).expect("a segment's number");
+    let archived = format!("00000001{:08X}{:08X}", number / 256, number % 256);
+    (name, archived)
+}
+
+/// Waits until a server's log says this.
+fn await_log(dir: &std::path::Path, word: &str) {
+    let until = Instant::now() + Duration::from_secs(60);
+    let log = dir.with_extension("log");
+    while !std::fs::read_to_string(&log).unwrap_or_default().contains(word) {
+        assert!(Instant::now() < until, "{word:?} is not in {}", log.display());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The archive has the segment in which the standby stopped, the primary does not, and what follows is in the primary
+/// alone: whether the segment ends with a record's end or in the midst of one.
+#[test]
+fn a_standby_goes_on_behind_a_segment_that_only_the_archive_has() {
+    let temp = TempDir::new("standby-switched");
+    let archive = temp.path().join("archive");
+    std::fs::create_dir(&archive).expect("writable");
+    let folder = archive.display().to_string();
+    let settings = [
+        "workers=2",
+        "max_wal_size=2MB",
+        "min_wal_size=2MB",
+        "autovacuum=off",
+        "archive_mode=on",
+        &format!("archive_command=cp %p {folder}/%f"),
+        &format!("restore_command=cp {folder}/%f %p"),
+    ];
+    let primary_dir = temp.path().join("primary");
+    let primary = Server::start(&primary_dir, &settings);
+    let mut p = connect(&primary);
+    run(&mut p, "CREATE TABLE t (n int, pad text)");
+    let dir = temp.path().join("standby");
+    let mut standby = Server::start_standby(&dir, primary.port, "s1", &settings);
+    for switched in [true, false] {
+        let mut s = connect(&standby);
+        catch_up(&mut p, &mut s);
+        let (name, archived) = segment_of(&mut p);
+        assert!(standby.stop());
+        if switched {
+            run(&mut p, "INSERT INTO t VALUES (0, 'before')");
+            let end = p.one("SELECT pg_switch_wal()");
+            assert!(end.ends_with("000000"), "the segment's last record ends with it: {end}");
+        } else {
+            while segment_of(&mut p).0 == name {
+                run(
+                    &mut p,
+                    "INSERT INTO t SELECT i, repeat('x', 1000) FROM generate_series(1, 100) i",
+                );
+            }
+        }
+        run(&mut p, "INSERT INTO t VALUES (0, 'behind')");
+        let until = Instant::now() + Duration::from_secs(60);
+        while !archive.join(&archived).exists() || primary_dir.join("wal").join(&name).exists() {
+            assert!(Instant::now() < until, "{name} stays, or {archived} is not archived");
+            each(&mut p, &["INSERT INTO t VALUES (0, 'behind')", "CHECKPOINT"]);
+        }
+        let (rows, last) = (p.one("SELECT count(*) FROM t"), segment_of(&mut p).1);
+        standby = Server::start(&dir, &settings);
+        let mut s = connect(&standby);
+        s.await_one("SELECT count(*) FROM t", &rows);
+        s.await_one("SELECT status FROM pg_stat_wal_receiver", "streaming");
+        assert!(!archive.join(&last).exists(), "{last} came from the primary");
+    }
+    assert!(standby.stop() && primary.stop());
+    check(&dir);
+}
+
+#[test]
+fn a_standby_says_what_its_primary_has_no_more_and_asks_again() {
+    let temp = TempDir::new("standby-removed");
+    let primary_dir = temp.path().join("primary");
+    let primary = Server::start(&primary_dir, &SETTINGS);
+    let mut p = connect(&primary);
+    run(&mut p, "CREATE TABLE t (n int)");
+    let dir = temp.path().join("standby");
+    let standby = Server::start_standby(&dir, primary.port, "s1", &SETTINGS);
+    let mut s = connect(&standby);
+    catch_up(&mut p, &mut s);
+    alter(&mut p, "wal_keep_size = '64MB'");
+    p.await_one("SHOW wal_keep_size", "64MB");
+    let (name, archived) = segment_of(&mut p);
+    assert!(standby.stop());
+    each(
+        &mut p,
+        &["INSERT INTO t VALUES (1)", "SELECT pg_switch_wal()", "INSERT INTO t VALUES (2)"],
+    );
+    let file = primary_dir.join("wal").join(&name);
+    each(&mut p, &["CHECKPOINT", "CHECKPOINT"]);
+    assert!(file.exists(), "wal_keep_size keeps it");
+    let archive = temp.path().join("archive");
+    std::fs::create_dir(&archive).expect("writable");
+    std::fs::copy(&file, archive.join(&archived)).expect("it is there");
+    alter(&mut p, "wal_keep_size = 0");
+    p.await_one("SHOW wal_keep_size", "0");
+    let until = Instant::now() + Duration::from_secs(60);
+    while file.exists() {
+        assert!(Instant::now() < until, "{name} stays");
+        each(&mut p, &["INSERT INTO t VALUES (3)", "CHECKPOINT"]);
+    }
+    let rows = p.one("SELECT count(*) FROM t");
+    let standby = Server::start(&dir, &SETTINGS);
+    await_log(&dir, &format!("requested WAL segment {archived} has already been removed"));
+    await_log(&dir, "Set restore_command if an archive has the segment");
+    let mut s = connect(&standby);
+    assert_eq!(s.one("SELECT count(*) FROM t"), "0");
+
+    // An archive without it, then with it; what follows comes from the primary.
+    let aside = archive.join("aside");
+    std::fs::rename(archive.join(&archived), &aside).expect("it is there");
+    alter(&mut s, &format!("restore_command = 'cp {}/%f %p'", archive.display()));
+    await_log(&dir, "The archive does not have the segment yet");
+    std::fs::rename(&aside, archive.join(&archived)).expect("it is there");
+    s.await_one("SELECT count(*) FROM t", &rows);
+    assert!(standby.stop() && primary.stop());
+    check(&dir);
+}
+
 #[test]
 fn an_old_primary_is_rewound_and_follows_the_new_one() {
     let temp = TempDir::new("standby-rewind");

@@ -58,19 +58,32 @@ fn is_off(settings: &base::settings::Settings) -> bool {
     base::settings::show(setting::ARCHIVE_MODE, settings.get(setting::ARCHIVE_MODE)) == "off"
 }
 
-/// Fills the segment up that the log is in, if there is anything in it; the log's end then.
+/// Fills the segment up that the log is in, if there is anything in it; the log's end then. That is the segment's end,
+/// unless others log meanwhile or it had no room for another record: then the last record goes on in the next one.
 pub fn switch(server: &Server) -> Lsn {
-    /// Bytes in a record of padding.
-    const PADDING: u64 = 64 << 10;
     let storage = &server.engine.storage;
-    let size = storage.segment_size();
     let from = storage.wal.insert_position();
-    let end = from.0.next_multiple_of(size);
+    let end = from.0.next_multiple_of(storage.segment_size());
     let mut at = from.0;
     while at < end {
-        at = server.engine.txn.pad_log((end - at).min(PADDING) as usize).0;
+        at = server.engine.txn.pad_log(padding(end - at)).0;
     }
     Lsn(at)
+}
+
+/// Bytes of the next record of padding where so many are left of a segment.
+fn padding(left: u64) -> usize {
+    /// Bytes in the longest.
+    const MOST: u64 = 64 << 10;
+    /// The shortest has no more.
+    const LEAST: u64 = 64;
+    let bytes = match left {
+        0..=MOST => left,
+        // What is left then has room for another one.
+        _ if left - MOST < LEAST => MOST - LEAST,
+        _ => MOST,
+    };
+    bytes as usize
 }
 
 /// The command for a segment.
@@ -171,6 +184,8 @@ impl Archiver {
             let end = switch(server);
             storage.wal.request_flush(end);
             self.since = None;
+            // Padding is nothing that happened: without more a server that does nothing would fill segment after segment.
+            self.marked = end;
         }
     }
 
@@ -203,6 +218,22 @@ impl Archiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn padding_ends_where_its_segment_does() {
+        for size in [256 << 10, 2 << 20] {
+            for from in (0..size).step_by(40) {
+                let mut at = from;
+                while at < size {
+                    // As storage makes it.
+                    let record = (padding(size - at).max(storage::Wal::AROUND_PAYLOAD) as u64)
+                        .next_multiple_of(8);
+                    at += record;
+                }
+                assert!(at == size || size - from < 32, "{from} {at}");
+            }
+        }
+    }
 
     #[test]
     fn a_command_gets_path_and_name() {

@@ -248,7 +248,9 @@ pub(crate) fn recycle(core: &Core, redo: u64, grown: u64) {
     let size = core.segments.size;
     let current = core.log.flushed().0 / size;
     let spare = (grown.min(core.options.max_wal_size() / 2) / size).max(1) + 1;
-    let keep_from = core.slots.keep_from(redo, core.log.insert_position().0, size);
+    let end = core.log.insert_position().0;
+    let asked = live_int(setting::WAL_KEEP_SIZE).max(0) as u64;
+    let keep_from = core.slots.keep_from(redo, end, size).min(end.saturating_sub(asked << 20));
     let keep_from = core.held.lock().least().map_or(keep_from, |held| held.min(keep_from));
     if let Err(e) = core.segments.recycle(keep_from / size, current, spare) {
         eprintln!("WARNING:  could not recycle log segments: {e}");

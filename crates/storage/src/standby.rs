@@ -11,8 +11,11 @@
 //! * A record is applied only when it is durable here, so a page on the disk is never ahead of the log on the disk.
 //! * All pages of a record are latched before the first one changes, as the one who made the record held them. So a
 //!   reader never finds half of a split.
-//! * The log counts as far as its records are complete. A record of which a part has come is asked for again after a
-//!   restart, and the primary is told of whole records only, so that it keeps what will be asked for.
+//! * The log counts as far as its records are complete. A record of which a part has come is asked for again, and the
+//!   primary is told of whole records only, so that it keeps what will be asked for. But a record whose first part is in
+//!   a segment before ([`LogReceiver::is_across`]) is gone on with as long as this server runs: a primary without a slot
+//!   may have let that segment go, and an archive has no more than whole segments. A primary sends durable records only,
+//!   so the rest of the record is what follows.
 //! * **A restart begins where a checkpoint of the primary does** ([`Storage::offer_restart`]): from there on the log has an image
 //!   of each page at its first change, which a page needs that is torn when this server stops. A position between two
 //!   checkpoints of the primary would not do.
@@ -96,6 +99,13 @@ impl LogReceiver {
     /// Where the next byte belongs.
     pub fn position(&self) -> Lsn {
         Lsn(self.written)
+    }
+
+    /// Whether the last record began in a segment before the one in which the log goes on. The primary may have let
+    /// that segment go, so that the rest of the record has to follow here.
+    pub fn is_across(&self) -> bool {
+        let size = self.storage.core.segments.size;
+        self.boundaries.complete(self.written) / size < self.written / size
     }
 
     /// Writes bytes of the log, which are not durable yet.

@@ -162,6 +162,10 @@ pub(crate) struct Redo {
 pub(crate) struct EpochChanged;
 
 impl Wal {
+    /// Bytes of a record beside its only payload: the header, the payload's code and length. The whole is rounded up to
+    /// a multiple of 8.
+    pub const AROUND_PAYLOAD: usize = record::HEADER + 5;
+
     /// Appends a record that has only a payload (a commit, say); returns its end. Space is reserved
     /// with one atomic add; `on_reserved` runs right after that with the record's end position,
     /// before the bytes are copied (it must be short and must not wait).

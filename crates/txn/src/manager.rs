@@ -644,9 +644,10 @@ impl TxnManager {
         self.core.log().append(log::NAMED, name.as_bytes(), |_| ())
     }
 
-    /// Appends about so many bytes to the log that mean nothing; their end.
+    /// Appends a record of so many bytes, a multiple of 8, that means nothing; its end. No record has less than 32.
     pub fn pad_log(&self, bytes: usize) -> Lsn {
-        self.core.log().append(log::PADDING, &vec![0; bytes], |_| ())
+        let payload = bytes.saturating_sub(storage::Wal::AROUND_PAYLOAD);
+        self.core.log().append(log::PADDING, &vec![0; payload], |_| ())
     }
 
     /// The next transaction id (for statistics).

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use base::settings::setting;
-use base::{Error, Lsn, Result, WaitEvent, err};
+use base::{Error, Result, WaitEvent, err};
 use storage::{History, LogReceiver};
 
 use crate::archiver::command_of;
@@ -19,24 +19,34 @@ use crate::server::Server;
 /// The file that a command is to make, in the data directory.
 const FETCHED: &str = "restored.tmp";
 
-/// Takes in what the archive has behind the end of the log; up to where, if there was anything.
+/// The outcome of a look into the archive for what follows the end of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fetched {
+    /// Segments.
+    Some,
+    /// Not the next segment.
+    Nothing,
+    /// `restore_command` is not set.
+    NoArchive,
+}
+
+/// Takes in what the archive has behind the end of the log.
 ///
 /// # Errors
 /// `XX001` for a file of another length; I/O.
-pub(super) fn fetch(server: &Arc<Server>) -> Result<Option<Lsn>> {
+pub(super) fn fetch(server: &Arc<Server>, receiver: &mut LogReceiver) -> Result<Fetched> {
     let (values, _) = server.values();
     let template = values.settings.str(setting::RESTORE_COMMAND).to_owned();
     if template.is_empty() {
-        return Ok(None);
+        return Ok(Fetched::NoArchive);
     }
     let storage = &server.engine.storage;
     let history = History::read(storage.dir())?;
     let size = storage.segment_size();
-    let mut receiver = storage.receiver();
     let begun = receiver.position();
     while !server.standby.is_promoted() && !server.stopping() {
         let at = receiver.position();
-        if !segment(&template, storage.dir(), &history, size, &mut receiver)? {
+        if !segment(&template, storage.dir(), &history, size, receiver)? {
             break;
         }
         receiver.flush();
@@ -45,10 +55,25 @@ pub(super) fn fetch(server: &Arc<Server>) -> Result<Option<Lsn>> {
         }
     }
     let end = receiver.position();
-    if end > begun {
-        log::info(format_args!("restored log from the archive, from {begun} to {end}"));
+    if end == begun {
+        return Ok(Fetched::Nothing);
     }
-    Ok((end > begun).then_some(end))
+    log::info(format_args!("restored log from the archive, from {begun} to {end}"));
+    Ok(Fetched::Some)
+}
+
+/// The error of a primary that has let go what comes next, with what is to be done about it.
+pub(super) fn advised(error: Error, fetched: Fetched) -> Error {
+    if error.code() != base::sqlstate::UNDEFINED_FILE {
+        return error;
+    }
+    error.hint(match fetched {
+        Fetched::NoArchive => {
+            "Set restore_command if an archive has the segment, or make the standby anew \
+             (threadgres serve --standby-of), with a slot in the primary (primary_slot_name)."
+        }
+        _ => "The archive does not have the segment yet; it is asked again and again.",
+    })
 }
 
 /// Takes in the segment in which the log goes on; whether the archive has it.
@@ -123,6 +148,11 @@ mod tests {
         assert!(run("true", &dir, "0A").unwrap().is_none());
         let gone = err!(UNDEFINED_FILE, "requested WAL segment x has already been removed");
         assert!(may_help(&gone) && !may_help(&Error::internal("x")));
+        let hint = |error: Error, fetched| advised(error, fetched).fields().hint.clone();
+        assert!(
+            hint(gone, Fetched::NoArchive).is_some_and(|hint| hint.contains("restore_command"))
+        );
+        assert_eq!(hint(Error::internal("x"), Fetched::Nothing), None);
         std::fs::remove_dir_all(&dir).unwrap();
     }
 }

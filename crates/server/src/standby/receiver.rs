@@ -12,6 +12,7 @@ use base::{Lsn, Result, WaitEvent, err};
 use logical::conninfo::Conninfo;
 use storage::{History, LogReceiver};
 
+use super::archive::Fetched;
 use super::{Arrival, Note, Receiving, archive, said};
 use crate::log;
 use crate::server::{self, Server};
@@ -27,7 +28,7 @@ const ARRIVALS: usize = 4096;
 /// The thread's life.
 pub fn work(server: &Arc<Server>) {
     let mut last = String::new();
-    let mut restored = Lsn(0);
+    let mut receiver = server.engine.storage.receiver();
     server.standby.join();
     while server.standby.follows() && !server.stopping() {
         if server.standby.is_promoted() {
@@ -35,7 +36,7 @@ pub fn work(server: &Arc<Server>) {
             server.standby.wake();
             return;
         }
-        let result = stream(server);
+        let result = stream(server, &mut receiver);
         *server.standby.primary.lock() = None;
         *server.standby.receiving.lock() = Receiving::default();
         if sched::check_interrupts().is_err() {
@@ -45,20 +46,19 @@ pub fn work(server: &Arc<Server>) {
             if error.code() == base::sqlstate::ADMIN_SHUTDOWN && server.stopping() {
                 return;
             }
-            let archived = match archive::may_help(&error) {
-                true => archive::fetch(server),
-                false => Ok(None),
+            let error = match archive::may_help(&error) {
+                true => match archive::fetch(server, &mut receiver) {
+                    // The primary may have the rest.
+                    Ok(Fetched::Some) => continue,
+                    Ok(fetched) => archive::advised(error, fetched),
+                    Err(error) => error,
+                },
+                false => error,
             };
-            let error = match archived {
-                // The primary may have the rest. A segment that was switched in the midst has nothing at its end: it is
-                // fetched again, which is no progress.
-                Ok(Some(end)) if end > restored => {
-                    restored = end;
-                    continue;
-                }
-                Ok(_) => error,
-                Err(error) => error,
-            };
+            if error.code() == base::sqlstate::DATA_CORRUPTED {
+                // Nothing is gone on with that was not understood.
+                receiver = server.engine.storage.receiver();
+            }
             let text = said(&error);
             if text != last {
                 log::info(format_args!("the log of the primary is not received: {text}"));
@@ -138,7 +138,7 @@ fn check(own: &History, other: &History, at: Lsn) -> Result<()> {
 }
 
 /// A connection, from its beginning to its end.
-fn stream(server: &Arc<Server>) -> Result<()> {
+fn stream(server: &Arc<Server>, receiver: &mut LogReceiver) -> Result<()> {
     let (values, _) = server.values();
     let text = values.settings.str(setting::PRIMARY_CONNINFO).to_owned();
     if text.is_empty() {
@@ -148,9 +148,13 @@ fn stream(server: &Arc<Server>) -> Result<()> {
         .map_err(|why| err!(SYNTAX_ERROR, "invalid connection string syntax: {why}"))?;
     let mut client = Client::connect_physical(&info, "walreceiver")?;
     let storage = &server.engine.storage;
-    let mut receiver = storage.receiver();
+    let before = storage.timeline();
+    let timeline = agree(server, &mut client, storage.wal.flushed())?;
+    // Another timeline may have begun before the end of the record of which a part is here.
+    if timeline != before || !receiver.is_across() {
+        *receiver = storage.receiver();
+    }
     let at = receiver.position();
-    let timeline = agree(server, &mut client, at)?;
     let slot = values.settings.str(setting::PRIMARY_SLOT_NAME).to_owned();
     let with_slot = match slot.as_str() {
         "" => String::new(),
@@ -195,9 +199,9 @@ fn stream(server: &Arc<Server>) -> Result<()> {
             continue;
         };
         heard = Instant::now();
-        let mut answer = take(server, &mut receiver, message)?;
+        let mut answer = take(server, receiver, message)?;
         while let Some(message) = client.buffered() {
-            answer |= take(server, &mut receiver, message)?;
+            answer |= take(server, receiver, message)?;
         }
         let before = storage.wal.flushed();
         let flushed = receiver.flush();

@@ -168,7 +168,11 @@ pub fn call(
             followed(server, time.map_or(Datum::Null, Datum::Timestamptz))
         }
         "pg_promote" => promote(server, args)?,
-        "pg_switch_wal" => Datum::Int8(crate::archiver::switch(server).0 as i64),
+        "pg_switch_wal" => {
+            let end = crate::archiver::switch(server);
+            server.engine.storage.wal.flush(end)?;
+            Datum::Int8(end.0 as i64)
+        }
         "pg_walfile_name" => log_file(server, number as u64),
         _ if name.starts_with("pg_stat_get_db_conflict_")
             && name != "pg_stat_get_db_conflict_all" =>
