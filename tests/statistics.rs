@@ -183,6 +183,39 @@ fn statements_are_known_without_their_constants() {
     assert!(server.stop());
 }
 
+#[test]
+fn plans_are_counted_with_their_times_where_that_is_asked_for() {
+    let dir = TempDir::new("statistics-planning");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    rows(&mut client, "CREATE TABLE t AS SELECT g AS id, 0 AS v FROM generate_series(1, 10) g");
+    rows(&mut client, "SELECT v FROM t WHERE id < 3");
+    let plans = |what: &str| {
+        format!(
+            "SELECT plans, total_plan_time FROM pg_stat_statements WHERE query LIKE 'SELECT {what}'"
+        )
+    };
+    assert_eq!(one(&mut client, &plans("v FROM%")), "0|0");
+    rows(&mut client, "SET pg_stat_statements.track_planning = on");
+    for n in 1..=20 {
+        rows(&mut client, &format!("SELECT v + 1 FROM t WHERE id = {n}"));
+    }
+    // Twenty texts share a plan, beside a few that were made to see whether it is good for all.
+    let sane = "SELECT plans BETWEEN 1 AND 10, calls, total_plan_time > 0, min_plan_time > 0, \
+                min_plan_time <= mean_plan_time AND mean_plan_time <= max_plan_time, \
+                abs(mean_plan_time * plans - total_plan_time) < 1e-6, stddev_plan_time >= 0 \
+                FROM pg_stat_statements WHERE query LIKE 'SELECT v + $1%'";
+    assert_eq!(one(&mut client, sane), "t|20|t|t|t|t|t");
+    // A definition that changes has it planned anew.
+    let plan = "SELECT plans FROM pg_stat_statements WHERE query LIKE 'SELECT v + $1%'";
+    let before: u32 = one(&mut client, plan).parse().expect("a number");
+    rows(&mut client, "CREATE INDEX ON t (id)");
+    rows(&mut client, "SELECT v + 1 FROM t WHERE id = 1");
+    let after: u32 = one(&mut client, plan).parse().expect("a number");
+    assert!(after > before, "{after} after {before}");
+    assert!(server.stop());
+}
+
 /// Workers count what has just run apart, and add it up when something else runs or somebody looks.
 #[test]
 fn a_look_misses_no_statement() {

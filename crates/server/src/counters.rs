@@ -699,6 +699,18 @@ impl Counters {
         }
     }
 
+    /// Counts plans that were made for a statement and took so long together. `text`: without constants.
+    #[cold]
+    #[inline(never)]
+    pub fn planned(&self, key: StatementKey, (count, ns): (u32, u64), text: &Arc<str>) {
+        let lane = self.own();
+        let mut stripe = lane.stripe.lock();
+        match stripe.statements.get_mut(&key) {
+            Some(statement) => statement.plan(count, ns),
+            None => self.begin_statement(lane, &mut stripe, key, text).plan(count, ns),
+        }
+    }
+
     /// Makes room for a statement in a stripe.
     #[cold]
     fn begin_statement<'a>(

@@ -152,6 +152,8 @@ pub struct Statement {
     pub waited_ns: u64,
     /// Its text without constants.
     pub text: Arc<str>,
+    /// Plans that were made for it while `pg_stat_statements.track_planning` was on.
+    pub plans: Spread,
     /// Executions when room was last made.
     before: u64,
 }
@@ -165,6 +167,7 @@ impl Statement {
             rows: 0,
             usage: Usage::default(),
             waited_ns: 0,
+            plans: Spread::default(),
             before: 0,
         }
     }
@@ -174,6 +177,12 @@ impl Statement {
         sample.count(&mut self.executions, &mut self.rows);
         self.waited_ns += sample.waited_ns;
         self.usage.add(used);
+    }
+
+    /// Counts plans that took so long together.
+    pub fn plan(&mut self, count: u32, ns: u64) {
+        let each_ms = ns as f64 * 1e-6 / f64::from(count.max(1));
+        (0..count).for_each(|_| self.plans.add(each_ms));
     }
 
     /// Adds executions that were counted apart.
@@ -187,6 +196,7 @@ impl Statement {
     /// Adds what another worker has of the same statement.
     pub fn merge(&mut self, other: &Statement) {
         self.executions.merge(&other.executions);
+        self.plans.merge(&other.plans);
         self.rows += other.rows;
         self.waited_ns += other.waited_ns;
         self.usage.add(&other.usage);

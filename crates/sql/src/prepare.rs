@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use base::settings::Settings;
 use base::{Error, Oid, Result, err};
@@ -11,7 +12,7 @@ use types::FormatContext;
 use crate::Identity;
 use crate::embedded::Variables;
 use crate::parse::parse;
-use crate::plan::Prepared;
+use crate::plan::{Prepared, Statement};
 use crate::statement;
 
 /// What binding and planning depend on.
@@ -82,6 +83,7 @@ pub fn prepare(
     cx: &PrepareContext<'_>,
     literals: Option<&[Literal]>,
 ) -> Result<(Prepared, Vec<Lifted>)> {
+    let began = Instant::now();
     let mut statements = parse(text)?;
     if statements.len() > 1 {
         return Err(err!(
@@ -100,6 +102,9 @@ pub fn prepare(
         None => statement::prepare(&one.node, text, param_types, cx, None)?,
     };
     prepared.identity = Identity::new(&text[one.range], &prepared);
+    if let Statement::Query(_) = prepared.statement {
+        prepared.trials.add_planned(1, began.elapsed().as_nanos() as u64);
+    }
     Ok((prepared, lifted))
 }
 

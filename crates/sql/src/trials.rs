@@ -21,6 +21,9 @@ pub struct Trials {
     dear: OnceLock<bool>,
     /// Whether it has run.
     ran: AtomicBool,
+    /// Plans made for the statement that nobody has counted yet, and the time that they took, nanoseconds.
+    planned: AtomicU32,
+    planned_ns: AtomicU64,
 }
 
 impl Trials {
@@ -28,6 +31,22 @@ impl Trials {
     #[inline]
     pub fn is_first_run(&self) -> bool {
         !self.ran.load(Ordering::Relaxed) && !self.ran.swap(true, Ordering::Relaxed)
+    }
+
+    /// A plan was made, which took so many nanoseconds.
+    pub(crate) fn add_planned(&self, count: u32, ns: u64) {
+        self.planned_ns.fetch_add(ns, Ordering::Relaxed);
+        self.planned.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Plans that were made since this was last asked, and the time that they took, nanoseconds; None: none.
+    #[inline]
+    pub fn take_planned(&self) -> Option<(u32, u64)> {
+        if self.planned.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let count = self.planned.swap(0, Ordering::Relaxed);
+        (count > 0).then(|| (count, self.planned_ns.swap(0, Ordering::Relaxed)))
     }
 
     /// Whether another plan may be worth its planning, as it was found when first asked.
@@ -59,6 +78,15 @@ impl Trials {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_plan_is_counted_once() {
+        let trials = Trials::default();
+        assert_eq!(trials.take_planned(), None);
+        trials.add_planned(1, 300);
+        trials.add_planned(1, 200);
+        assert_eq!((trials.take_planned(), trials.take_planned()), (Some((2, 500)), None));
+    }
 
     #[test]
     fn plans_alike_prove_the_one_for_any_values() {

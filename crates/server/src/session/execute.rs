@@ -423,6 +423,11 @@ impl SessionState {
             self.account.mark_waits(task);
             let sample = Sample { first, ns: (ended - began) as i64, rows, waited_ns };
             self.account.count_statement(counters, task, key, sample, text);
+            if self.settings.track_planning
+                && let Some(planned) = prepared.trials.take_planned()
+            {
+                counters.planned(key, planned, text);
+            }
             if prepared.trials.is_first_run() {
                 self.note_plan(prepared);
             }

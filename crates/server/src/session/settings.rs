@@ -110,6 +110,8 @@ pub struct SessionSettings {
     pub track_statements: bool,
     /// The same, and `pg_stat_statements.track_utility`.
     pub track_utility: bool,
+    /// The same, and `pg_stat_statements.track_planning`.
+    pub track_planning: bool,
     /// `compute_query_id` isn't off.
     pub compute_query_id: bool,
     /// `synchronous_commit` isn't off.
@@ -191,6 +193,7 @@ impl SessionSettings {
             measures_statements: true,
             track_statements: true,
             track_utility: true,
+            track_planning: false,
             compute_query_id: true,
             synchronous_commit: true,
             remote_apply: false,
@@ -242,6 +245,8 @@ impl SessionSettings {
         self.track_statements = settings.str(setting::PG_STAT_STATEMENTS_TRACK) != "none";
         self.track_utility =
             self.track_statements && settings.bool(setting::PG_STAT_STATEMENTS_TRACK_UTILITY);
+        self.track_planning =
+            self.track_statements && settings.bool(setting::PG_STAT_STATEMENTS_TRACK_PLANNING);
         self.measures_statements = self.track_statements || self.log_min_duration.is_some();
         self.compute_query_id = settings.str(setting::COMPUTE_QUERY_ID) != "off";
         self.remote_apply = settings.str(setting::SYNCHRONOUS_COMMIT) == "remote_apply";

@@ -29,7 +29,7 @@ fn one(key: &StatementKey, s: &Statement) -> Vec<Datum> {
         .set("toplevel", true)
         .set("queryid", key.id)
         .set("query", &*s.text)
-        .set("plans", 0u64)
+        .set("plans", s.plans.count)
         .set("calls", s.executions.count)
         .set("rows", s.rows)
         .set("shared_blks_hit", used(Use::BufferHit))
@@ -56,8 +56,7 @@ fn one(key: &StatementKey, s: &Statement) -> Vec<Datum> {
             Datum::Float8(0.0),
         )
         .set("jit_emission_time", 0.0);
-    // Plannings are not counted (`pg_stat_statements.track_planning` is off).
-    spread(spread(new, "plan", &Spread::default()), "exec", &s.executions).done()
+    spread(spread(new, "plan", &s.plans), "exec", &s.executions).done()
 }
 
 /// `pg_stat_statements`.
