@@ -41,6 +41,16 @@ fn sums_are_kept_by_role_application_and_database() {
             "INSERT INTO stock SELECT g, 1 FROM generate_series({rows}00, {rows}00 + {rows}) g"
         ));
     }
+    // The same statement of both: a row of each here, one of both there.
+    client.await_one(
+        &format!(
+            "SELECT string_agg(application_name || ' ' || calls, ', ' ORDER BY wal_bytes) \
+             FROM pg_top_statements({LATELY}) WHERE query LIKE 'INSERT INTO stock%'"
+        ),
+        "till 1, office 1",
+    );
+    let calls = "SELECT sum(calls) || ' in ' || count(*) FROM pg_stat_statements WHERE query LIKE 'INSERT INTO stock%'";
+    assert_eq!(client.one(calls), "2 in 1");
     drop(Client::connect_to(server.port, "postgres", "branch").expect("a database"));
     let of = |what: &str| format!("FROM pg_top_clients({LATELY}) WHERE {what}");
     client.await_one(

@@ -32,12 +32,14 @@ use exec::tally::{RelationCounts, Tally};
 use rustc_hash::FxHashMap;
 use sched::{Mutex, MutexGuard, SpinLock};
 
-use crate::statements::{FEW, Recent, Sample, Statement, StatementKey};
+use crate::statements::{FEW, Recent, Sample, Statement, StatementKey, Work};
 
 /// Workers beyond this share stripes.
 const STRIPES: usize = 128;
 /// A stripe keeps dead rows to itself up to this part of the table's threshold.
 const PORTIONS: u64 = 64;
+/// Applications that are told apart; those of statements that come later are not known.
+const APPLICATIONS_MAX: usize = 2000;
 /// Places for statements that have just run, in a stripe.
 const PLACES: usize = 64;
 
@@ -277,6 +279,8 @@ pub struct Counters {
     bases: Mutex<Bases>,
     /// See [`Counters::database_base`].
     database_bases: Mutex<HashMap<u32, (Usage, i64)>>,
+    /// Databases with the applications that have run statements in them.
+    works: Mutex<HashMap<(u32, Arc<str>), Arc<Work>>>,
     /// When the statements were.
     statements_reset: AtomicI64,
     /// Statements that were forgotten to make room.
@@ -314,6 +318,7 @@ impl Default for Counters {
             tables: Mutex::new(WaitEvent::LWLockStatistics, HashMap::new()),
             bases: Mutex::new(WaitEvent::LWLockStatistics, Bases::default()),
             database_bases: Mutex::new(WaitEvent::LWLockStatistics, HashMap::new()),
+            works: Mutex::new(WaitEvent::LWLockStatistics, HashMap::new()),
             statements_reset: AtomicI64::new(0),
             forgotten: AtomicI64::new(0),
         }
@@ -330,7 +335,8 @@ impl Stripe {
     fn add(&mut self, recent: &Recent) {
         if let Some(statement) = self.statements.get_mut(&recent.key) {
             statement.take_recent(recent);
-            let (_, of_database) = self.database(recent.key.database);
+            let database = statement.work.database;
+            let (_, of_database) = self.database(database);
             of_database.0.iter_mut().zip(recent.used).for_each(|(sum, amount)| *sum += amount);
         }
     }
@@ -685,29 +691,41 @@ impl Counters {
     }
 
     /// Counts one execution of a statement that used this; if that was no more than usual, the next ones
-    /// have a place. `text`: without constants.
-    pub fn statement(&self, key: StatementKey, sample: Sample, used: &Usage, text: &Arc<str>) {
+    /// have a place. `text`: without constants; `work`: that of the key.
+    pub fn statement(
+        &self,
+        key: StatementKey,
+        sample: Sample,
+        used: &Usage,
+        (text, work): (&Arc<str>, &Arc<Work>),
+    ) {
         let lane = self.own();
         let mut stripe = lane.stripe.lock();
-        stripe.database(key.database).1.add(used);
+        stripe.database(work.database).1.add(used);
         match stripe.statements.get_mut(&key) {
             Some(statement) => statement.count(sample, used),
-            None => self.begin_statement(lane, &mut stripe, key, text).count(sample, used),
+            None => self.begin_statement(lane, &mut stripe, key, (text, work)).count(sample, used),
         }
         if used.0[FEW..].iter().all(|amount| *amount == 0) {
             lane.give_place(&mut stripe, key);
         }
     }
 
-    /// Counts plans that were made for a statement and took so long together. `text`: without constants.
+    /// Counts plans that were made for a statement and took so long together. `text`: without constants; `work`: that of
+    /// the key.
     #[cold]
     #[inline(never)]
-    pub fn planned(&self, key: StatementKey, (count, ns): (u32, u64), text: &Arc<str>) {
+    pub fn planned(
+        &self,
+        key: StatementKey,
+        (count, ns): (u32, u64),
+        (text, work): (&Arc<str>, &Arc<Work>),
+    ) {
         let lane = self.own();
         let mut stripe = lane.stripe.lock();
         match stripe.statements.get_mut(&key) {
             Some(statement) => statement.plan(count, ns),
-            None => self.begin_statement(lane, &mut stripe, key, text).plan(count, ns),
+            None => self.begin_statement(lane, &mut stripe, key, (text, work)).plan(count, ns),
         }
     }
 
@@ -718,7 +736,7 @@ impl Counters {
         lane: &Lane,
         stripe: &'a mut Stripe,
         key: StatementKey,
-        text: &Arc<str>,
+        (text, work): (&Arc<str>, &Arc<Work>),
     ) -> &'a mut Statement {
         let max = live_int(setting::PG_STAT_STATEMENTS_MAX).max(100) as usize;
         if stripe.statements.len() >= max {
@@ -726,7 +744,19 @@ impl Counters {
             let gone = crate::statements::make_room(&mut stripe.statements);
             self.forgotten.fetch_add(gone as i64, Ordering::Relaxed);
         }
-        stripe.statements.entry(key).or_insert_with(|| Statement::new(text.clone()))
+        stripe.statements.entry(key).or_insert_with(|| Statement::new(text.clone(), work.clone()))
+    }
+
+    /// The number of an application in a database, under which its statements are counted.
+    pub fn work(&self, database: u32, application: &str) -> Arc<Work> {
+        let mut works = self.works.lock();
+        let mut key = (database, Arc::from(application));
+        if works.len() >= APPLICATIONS_MAX && !works.contains_key(&key) {
+            key.1 = Arc::default();
+        }
+        let number = works.len() as u32;
+        let new = || Work { number, database, application: key.1.clone() };
+        works.entry(key.clone()).or_insert_with(|| Arc::new(new())).clone()
     }
 
     /// All statements.
@@ -744,9 +774,9 @@ impl Counters {
     }
 
     /// Forgets statements.
-    pub fn reset_statements(&self, which: impl Fn(&StatementKey) -> bool, now: i64) {
+    pub fn reset_statements(&self, which: impl Fn(&StatementKey, &Work) -> bool, now: i64) {
         for lane in &self.lanes {
-            lane.all().statements.retain(|key, _| !which(key));
+            lane.all().statements.retain(|key, statement| !which(key, &statement.work));
         }
         self.statements_reset.store(now, Ordering::Relaxed);
     }

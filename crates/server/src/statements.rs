@@ -12,13 +12,24 @@ use rustc_hash::FxHashMap;
 /// Amounts of which most statements use something, the first of all.
 pub const FEW: usize = Use::WalImages as usize + 1;
 
-/// A statement, with its role and its database.
+/// A database and an application, for which statements are run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Its number among all ([`crate::counters::Counters::work`]).
+    pub number: u32,
+    /// The database's oid.
+    pub database: u32,
+    /// `application_name`.
+    pub application: Arc<str>,
+}
+
+/// A statement, with its role, its database and its application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StatementKey {
     /// The role's oid.
     pub user: u32,
-    /// The database's.
-    pub database: u32,
+    /// The number of the [`Work`].
+    pub work: u32,
     /// The query identifier.
     pub id: u64,
 }
@@ -152,6 +163,8 @@ pub struct Statement {
     pub waited_ns: u64,
     /// Its text without constants.
     pub text: Arc<str>,
+    /// The database and the application.
+    pub work: Arc<Work>,
     /// Plans that were made for it while `pg_stat_statements.track_planning` was on.
     pub plans: Spread,
     /// Executions when room was last made.
@@ -160,9 +173,10 @@ pub struct Statement {
 
 impl Statement {
     /// Nothing happened yet.
-    pub fn new(text: Arc<str>) -> Statement {
+    pub fn new(text: Arc<str>, work: Arc<Work>) -> Statement {
         Statement {
             text,
+            work,
             executions: Spread::default(),
             rows: 0,
             usage: Usage::default(),
@@ -275,15 +289,15 @@ mod tests {
     fn room_is_made_at_the_cost_of_what_runs_least() {
         let mut all = FxHashMap::default();
         for id in 0..100 {
-            let key = StatementKey { user: 10, database: 5, id };
-            let mut statement = Statement::new("x".into());
+            let key = StatementKey { user: 10, work: 5, id };
+            let mut statement = Statement::new("x".into(), Arc::default());
             for _ in 0..=id {
                 statement.executions.merge(&Spread::one(1.0));
             }
             all.insert(key, statement);
         }
         assert_eq!(make_room(&mut all), 6);
-        assert!((0..6).all(|id| !all.contains_key(&StatementKey { user: 10, database: 5, id })));
+        assert!((0..6).all(|id| !all.contains_key(&StatementKey { user: 10, work: 5, id })));
         // Nothing ran since: whichever goes, only as many as room is needed for.
         assert_eq!(make_room(&mut all), 5);
     }

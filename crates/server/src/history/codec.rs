@@ -177,6 +177,9 @@ impl Encoder {
         // Of the waits above, in their order.
         self.number(slice.waits.len() as u64);
         slice.waits.iter().for_each(|wait| self.client(&wait.client));
+        // Of the statements above, likewise.
+        self.number(slice.statements.len() as u64);
+        slice.statements.iter().for_each(|statement| self.text(&statement.application));
     }
 
     fn client(&mut self, client: &Client) {
@@ -409,6 +412,12 @@ impl Decoder {
         })?;
         let clients = rest.list(|rest| self.client(rest))?;
         slice.waits.iter_mut().zip(clients).for_each(|(wait, client)| wait.client = client);
+        // Here another earlier version's record ends.
+        if !rest.0.is_empty() {
+            let applications = rest.list(|rest| self.text(rest))?;
+            let pairs = slice.statements.iter_mut().zip(applications);
+            pairs.for_each(|(statement, application)| statement.application = application);
+        }
         Some(())
     }
 
@@ -422,7 +431,10 @@ impl Decoder {
         let [id, user, database, calls, ns, waited_ns, caused_ns, rows] = rest.numbers()?;
         let used = usage(rest)?;
         let (user, database) = (user as u32, database as u32);
-        Some(StatementSum { id, user, database, text, calls, ns, waited_ns, caused_ns, rows, used })
+        let mut sum = StatementSum::new(id, user, database, text);
+        (sum.calls, sum.ns, sum.waited_ns, sum.caused_ns) = (calls, ns, waited_ns, caused_ns);
+        (sum.rows, sum.used) = (rows, used);
+        Some(sum)
     }
 
     fn block(&self, rest: &mut Rest<'_>) -> Option<Block> {
@@ -497,9 +509,12 @@ mod tests {
         for len in 0..record.len() {
             earlier.extend(Decoder::default().decode(&record[..len]).map(|slice| (len, slice)));
         }
-        // Only one without what later versions have added is one.
-        assert_eq!(earlier.len(), 1, "{earlier:?}");
+        // Only those without what later versions have added are some.
+        assert_eq!(earlier.len(), 2, "{earlier:?}");
         assert_eq!((&earlier[0].1.events, earlier[0].1.clients.len()), (&whole.events, 0));
+        let (clients, application) =
+            (earlier[1].1.clients.len(), &*earlier[1].1.statements[0].application);
+        assert_eq!((clients, application), (1, ""));
         // A list longer than any record, an unending number.
         assert_eq!(Decoder::default().decode(&[0xff, 0xff, 0xff, 0xff, 0x7f]), None);
         assert_eq!(Decoder::default().decode(&[0x80; 20]), None);

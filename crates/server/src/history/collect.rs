@@ -204,7 +204,9 @@ impl Collector {
             if reading.0 == then.0 && reading.1 == then.1 {
                 continue;
             }
-            let mut sum = StatementSum::new(key.id, key.user, key.database, now.text.clone());
+            let database = now.work.database;
+            let mut sum = StatementSum::new(key.id, key.user, database, now.text.clone());
+            sum.application = now.work.application.clone();
             sum.calls = reading.0 - then.0;
             sum.ns = ((reading.1 - then.1).max(0.0) * 1e6) as u64;
             sum.waited_ns = reading.2.saturating_sub(then.2).min(sum.ns);

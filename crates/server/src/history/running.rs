@@ -26,6 +26,7 @@ const PATIENCE: u8 = 3;
 /// A statement that was seen to run.
 struct Seen {
     id: u64,
+    application: Arc<str>,
     /// When it began: another execution has another.
     began: i64,
     /// The readings of its task at the last look.
@@ -52,8 +53,8 @@ const NONE: Given = Given { ns: 0, waited_ns: 0, used: NOTHING };
 pub(super) struct Running {
     /// By session.
     seen: HashMap<i32, Seen>,
-    /// Of statements that have ended: by identifier, with the looks that it has been here.
-    over: Vec<(u64, u8, Given)>,
+    /// Of statements that have ended: by identifier and application, with the looks that it has been here.
+    over: Vec<(u64, Arc<str>, u8, Given)>,
 }
 
 /// How long a task has waited so far, the wait under way included.
@@ -80,8 +81,10 @@ impl Running {
             if state != SessionActivity::Active || id == 0 {
                 continue;
             }
+            let (application, _) = entry.look(|a| Arc::<str>::from(&*a.application));
             let fresh = Seen {
                 id,
+                application: application.clone(),
                 began,
                 at_ns: now_ns,
                 waited_ns: waited_ns(&entry.task),
@@ -93,7 +96,7 @@ impl Running {
                 continue;
             };
             if (then.id, then.began) != (id, began) {
-                self.over.push((then.id, 0, then.given));
+                self.over.push((then.id, then.application, 0, then.given));
                 self.seen.insert(entry.pid, fresh);
                 continue;
             }
@@ -103,21 +106,24 @@ impl Running {
                 used: fresh.used.since(&then.used),
             };
             let text = text(id).unwrap_or_else(|| entry.activity().query.text().into());
-            give(slice, (id, user, database), text, &more);
+            give(slice, (id, user, database), (text, application), &more);
             let mut given = then.given;
             given.ns += more.ns;
             given.waited_ns += more.waited_ns;
             given.used.add(&more.used);
             self.seen.insert(entry.pid, Seen { given, ..fresh });
         }
-        self.over.extend(before.into_values().map(|then| (then.id, 0, then.given)));
+        let over = |then: Seen| (then.id, then.application, 0, then.given);
+        self.over.extend(before.into_values().map(over));
         self.take_off(slice);
     }
 
     fn take_off(&mut self, slice: &mut Slice) {
-        self.over.retain_mut(|(id, looks, given)| {
+        self.over.retain_mut(|(id, application, looks, given)| {
             *looks += 1;
-            let counted = slice.statements.iter_mut().find(|s| s.id == *id && s.calls > 0);
+            let is_it =
+                |s: &&mut StatementSum| s.id == *id && s.application == *application && s.calls > 0;
+            let counted = slice.statements.iter_mut().find(is_it);
             if let Some(sum) = counted {
                 sum.ns = sum.ns.saturating_sub(given.ns);
                 sum.waited_ns = sum.waited_ns.saturating_sub(given.waited_ns).min(sum.ns);
@@ -129,12 +135,21 @@ impl Running {
     }
 }
 
-fn give(slice: &mut Slice, (id, user, database): (u64, u32, u32), text: Arc<str>, more: &Given) {
-    let is_it = |s: &StatementSum| (s.id, s.user, s.database) == (id, user, database);
+fn give(
+    slice: &mut Slice,
+    (id, user, database): (u64, u32, u32),
+    (text, application): (Arc<str>, Arc<str>),
+    more: &Given,
+) {
+    let is_it = |s: &StatementSum| {
+        (s.id, s.user, s.database) == (id, user, database) && s.application == application
+    };
     let at = match slice.statements.iter().position(is_it) {
         Some(at) => at,
         None => {
-            slice.statements.push(StatementSum::new(id, user, database, text));
+            let mut new = StatementSum::new(id, user, database, text);
+            new.application = application;
+            slice.statements.push(new);
             slice.statements.len() - 1
         }
     };
@@ -159,7 +174,8 @@ mod tests {
     #[test]
     fn what_was_given_is_taken_off_once() {
         let given = Given { ns: 80, ..NONE };
-        let mut running = Running { over: vec![(7, 0, given)], ..Running::default() };
+        let mut running =
+            Running { over: vec![(7, Arc::default(), 0, given)], ..Running::default() };
         let mut slice = counted(1, 100);
         running.take_off(&mut slice);
         assert_eq!((slice.statements[0].ns, running.over.len()), (20, 0));
@@ -171,7 +187,8 @@ mod tests {
     #[test]
     fn a_statement_that_failed_keeps_what_it_was_given() {
         let given = Given { ns: 80, ..NONE };
-        let mut running = Running { over: vec![(7, 0, given)], ..Running::default() };
+        let mut running =
+            Running { over: vec![(7, Arc::default(), 0, given)], ..Running::default() };
         // Other executions go on; none ends.
         for _ in 0..PATIENCE {
             let mut slice = counted(0, 100);

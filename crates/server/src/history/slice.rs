@@ -155,6 +155,8 @@ pub struct StatementSum {
     pub user: u32,
     /// The database's.
     pub database: u32,
+    /// `application_name` of the sessions; empty: not known, as of files of earlier versions.
+    pub application: Arc<str>,
     /// Its text without constants.
     pub text: Arc<str>,
     /// Executions that ended.
@@ -178,6 +180,7 @@ impl StatementSum {
             id,
             user,
             database,
+            application: Arc::default(),
             text,
             calls: 0,
             ns: 0,
@@ -430,7 +433,7 @@ pub struct Sum {
     /// The sum so far.
     slice: Slice,
     waits: FxHashMap<(WaitEvent, u64, Arc<str>, Client), usize>,
-    statements: FxHashMap<(u64, u32, u32), usize>,
+    statements: FxHashMap<(u64, u32, u32, Arc<str>), usize>,
     blocks: FxHashMap<(i32, u64), usize>,
     sessions: FxHashMap<(i32, Arc<str>, i64), usize>,
     tables: FxHashMap<(u32, u32), usize>,
@@ -491,7 +494,8 @@ impl Sum {
             }
         }
         for statement in &other.statements {
-            let key = (statement.id, statement.user, statement.database);
+            let StatementSum { id, user, database, application, .. } = statement;
+            let key = (*id, *user, *database, application.clone());
             let (at, known) =
                 place(&mut self.statements, &mut sum.statements, key, || statement.clone());
             if known {
@@ -621,6 +625,7 @@ pub(crate) mod tests {
             client: client.clone(),
         });
         let mut statement = StatementSum::new(7, 10, 5, "select 1".into());
+        statement.application = "shop".into();
         (statement.calls, statement.ns, statement.waited_ns, statement.rows) = (3, 900, 500, 1);
         statement.used.0[Use::WalBytes as usize] = 77;
         slice.statements.push(statement);
@@ -693,6 +698,11 @@ pub(crate) mod tests {
             (4, 1000, 300)
         );
         assert_eq!((both.statements[0].calls, both.statements[0].busy_ns()), (6, 800));
+        let mut other = second(22_000_000, 3);
+        other.statements[0].application = "report".into();
+        let calls: Vec<u64> =
+            sum([&both, &other]).statements.iter().map(|statement| statement.calls).collect();
+        assert_eq!(calls, [6, 3], "each application's");
         assert_eq!(both.statements[0].get(Use::WalBytes), 154);
         assert_eq!((both.blocks.len(), both.blocks[0].ns, both.blocks[0].waiting), (1, 2000, 2));
         assert_eq!((both.sessions.len(), both.sessions[0].state_us), (1, 11_000_000));

@@ -270,7 +270,7 @@ fn draw(steps: &mut Steps, wanted: &Wanted, slice: &Slice) {
     }
 }
 
-/// The part of a slice that is asked for. A statement's sums know no application: of an application those statements
+/// The part of a slice that is asked for. Statements of files of earlier versions know no application: of these those
 /// are shown that waited in it.
 fn filtered(slice: &Slice, wanted: &Wanted, names: &OfAll) -> Slice {
     let mut slice = slice.clone();
@@ -281,7 +281,10 @@ fn filtered(slice: &Slice, wanted: &Wanted, names: &OfAll) -> Slice {
     slice.statements.retain(|s| {
         is_it(s.id)
             && wanted.fits(names, s.user, s.database)
-            && (wanted.application.is_none() || waited.contains(&s.id))
+            && wanted.application.as_deref().is_none_or(|application| {
+                *s.application == *application
+                    || (s.application.is_empty() && waited.contains(&s.id))
+            })
     });
     slice.plans.retain(|plan| is_it(plan.statement));
     slice

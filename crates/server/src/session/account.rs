@@ -13,7 +13,7 @@ use exec::tally::Tally;
 use sched::Task;
 
 use crate::counters::{Changes, Counters, Report};
-use crate::statements::{Sample, StatementKey};
+use crate::statements::{Sample, StatementKey, Work};
 
 /// Entries that are kept room for between statements.
 const KEPT: usize = 8;
@@ -37,6 +37,10 @@ pub struct Account {
     used: Usage,
     /// How long it had waited when its statement began, in nanoseconds.
     waited_ns: u64,
+    /// For what its statements are counted, and the number of changes of the session's settings at which that was seen.
+    pub work: Arc<Work>,
+    /// See [`Account::work`].
+    pub work_seen: Option<u64>,
     /// Since when the session does what it does now, and since when its time has not been passed
     /// on (microseconds since 2000).
     since: i64,
@@ -196,7 +200,7 @@ impl Account {
     ) {
         let mut used = Usage::default();
         task.usage_since(&mut self.used, |what, grown| used.0[what] = grown);
-        counters.statement(key, sample, &used, text);
+        counters.statement(key, sample, &used, (text, &self.work));
     }
 
     /// Whether what has been counted should be passed on though the transaction goes on.

@@ -412,9 +412,12 @@ impl SessionState {
         if wanted && self.settings.compute_query_id && prepared.identity.id != 0 {
             let ended = clock::now_ns();
             clock::keep_recent(ended);
+            if self.account.work_seen != Some(self.settings.epoch) {
+                self.see_work();
+            }
             let key = StatementKey {
                 user: self.role(),
-                database: self.database.1,
+                work: self.account.work.number,
                 id: prepared.identity.id,
             };
             let text = &prepared.identity.text;
@@ -426,7 +429,7 @@ impl SessionState {
             if self.settings.track_planning
                 && let Some(planned) = prepared.trials.take_planned()
             {
-                counters.planned(key, planned, text);
+                counters.planned(key, planned, (text, &self.account.work));
             }
             if prepared.trials.is_first_run() {
                 self.note_plan(prepared);
@@ -437,6 +440,18 @@ impl SessionState {
                 self.trace(began, text, (rows, waited_ns / 1000), None);
             }
         }
+    }
+
+    /// Sees to it that statements are counted for the application that the settings name.
+    #[cold]
+    #[inline(never)]
+    fn see_work(&mut self) {
+        let application = self.settings.get().str(base::settings::setting::APPLICATION_NAME);
+        let known = &self.account.work;
+        if (known.database, &*known.application) != (self.database.1, application) {
+            self.account.work = self.server.counters.work(self.database.1, application);
+        }
+        self.account.work_seen = Some(self.settings.epoch);
     }
 
     /// Notes the plan by which a statement has run, for those who ask how it was before.

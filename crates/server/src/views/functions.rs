@@ -10,6 +10,7 @@ use types::datum::Array;
 
 use crate::counters::{ANALYZE, RelationStats, VACUUM};
 use crate::server::{self, Server};
+use crate::statements::{StatementKey, Work};
 use crate::views::rows::rows;
 
 /// Functions that read a column of a view's row with a given number.
@@ -316,9 +317,9 @@ fn reset_statements(server: &Server, args: &[Datum]) {
         [Datum::Oid(user), Datum::Oid(database), Datum::Int8(id)] => (*user, *database, *id as u64),
         _ => (0, 0, 0),
     };
-    let which = |key: &crate::statements::StatementKey| {
+    let which = |key: &StatementKey, work: &Work| {
         (user == 0 || key.user == user)
-            && (database == 0 || key.database == database)
+            && (database == 0 || work.database == database)
             && (id == 0 || key.id == id)
     };
     server.counters.reset_statements(which, server::now());

@@ -97,6 +97,7 @@ fn statements(server: &Server, (from, to): (i64, i64)) -> Result<Vec<Vec<Datum>>
             used(Use::Evicted),
             used(Use::Extended),
             used(Use::TempWritten),
+            words(&s.application),
         ]
     };
     Ok(all.iter().map(row).collect())

@@ -1,5 +1,8 @@
 //! `pg_stat_statements` and `pg_stat_statements_info`, with the columns of version 1.10.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use base::usage::Use;
 use catalog::object::ids::PG_CATALOG;
 use catalog::system::row::{Row, row};
@@ -25,7 +28,7 @@ fn one(key: &StatementKey, s: &Statement) -> Vec<Datum> {
     let pages = |bytes: u64| bytes.div_ceil(PAGE_SIZE as u64);
     let new = row(PG_CATALOG, "pg_stat_statements")
         .set("userid", Datum::Oid(key.user))
-        .set("dbid", Datum::Oid(key.database))
+        .set("dbid", Datum::Oid(s.work.database))
         .set("toplevel", true)
         .set("queryid", key.id)
         .set("query", &*s.text)
@@ -61,7 +64,15 @@ fn one(key: &StatementKey, s: &Statement) -> Vec<Datum> {
 
 /// `pg_stat_statements`.
 pub(super) fn statements(server: &Server) -> Vec<Vec<Datum>> {
-    server.counters.statements().iter().map(|(key, s)| one(key, s)).collect()
+    // Whatever the application.
+    let mut all: HashMap<(u32, u32, u64), (StatementKey, Statement)> = HashMap::new();
+    for (key, statement) in server.counters.statements() {
+        match all.entry((key.user, statement.work.database, key.id)) {
+            Entry::Occupied(mut known) => known.get_mut().1.merge(&statement),
+            Entry::Vacant(new) => drop(new.insert((key, statement))),
+        }
+    }
+    all.values().map(|(key, statement)| one(key, statement)).collect()
 }
 
 /// `pg_stat_statements_info`.
