@@ -70,21 +70,22 @@ impl Wanted {
     /// # Errors
     /// `22023` for numbers that are none and a range that ends before it begins.
     pub fn of(request: &Request<'_>) -> Result<Wanted> {
-        let number = |name: &str| match request.parameter(name).filter(|text| !text.is_empty()) {
-            None => Ok(None),
-            Some(text) => text
-                .parse::<f64>()
-                .ok()
-                .filter(|n| n.abs() < SECONDS_MAX)
-                .map(Some)
-                .ok_or_else(|| err!(INVALID_PARAMETER_VALUE, "{name} is not a number")),
-        };
+        let number =
+            |name: &str, most: f64| match request.parameter(name).filter(|text| !text.is_empty()) {
+                None => Ok(None),
+                Some(text) => text
+                    .parse::<f64>()
+                    .ok()
+                    .filter(|n| n.abs() < most)
+                    .map(Some)
+                    .ok_or_else(|| err!(INVALID_PARAMETER_VALUE, "{name} is not a number")),
+            };
         let word =
             |name: &str| request.parameter(name).map(decoded).filter(|text| !text.is_empty());
         let now = server::now();
-        let last_us = number("last")?.unwrap_or(300.0).max(1.0) * 1e6;
-        let to = number("to")?.map_or(now, micros);
-        let from = number("from")?.map_or(to - last_us as i64, micros);
+        let last_us = number("last", SECONDS_MAX)?.unwrap_or(300.0).max(1.0) * 1e6;
+        let to = number("to", SECONDS_MAX * 1e3)?.map_or(now, micros);
+        let from = number("from", SECONDS_MAX * 1e3)?.map_or(to - last_us as i64, micros);
         if from >= to {
             return Err(err!(INVALID_PARAMETER_VALUE, "the range ends before it begins"));
         }
@@ -103,7 +104,7 @@ impl Wanted {
             application: word("application"),
             database: word("database"),
             statement,
-            back_us: (number("back")?.unwrap_or(0.0).max(0.0) * 1e6) as i64,
+            back_us: (number("back", SECONDS_MAX)?.unwrap_or(0.0).max(0.0) * 1e6) as i64,
         })
     }
 
@@ -530,9 +531,13 @@ mod tests {
         assert_eq!((wanted.from, wanted.to), (1_000_000, 2_000_000));
         assert_eq!((wanted.user.as_deref(), wanted.statement), (Some("a b+c"), Some(-5i64 as u64)));
         assert_eq!(wanted.back_us, 86_400_000_000);
+        let today = of("from=1795621053816.498&to=1795621233816.498").unwrap();
+        assert_eq!(today.to - today.from, 180_000_000);
         let lately = of("last=60").unwrap();
         assert_eq!(lately.to - lately.from, 60_000_000);
-        for wrong in ["from=x", "from=946684802000&to=946684801000", "query=x", "last=1e99"] {
+        for wrong in
+            ["from=x", "from=946684802000&to=946684801000", "query=x", "last=1e99", "to=1e16"]
+        {
             assert_eq!(of(wrong).unwrap_err().code().as_str(), "22023", "{wrong}");
         }
     }
