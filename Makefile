@@ -79,7 +79,8 @@ compatibility:
 	cargo test -p threadgres --test compatibility -- --ignored --nocapture
 
 # Applications whose work is done by functions and triggers in the database (Procrastinate, Kinto, pg-boss, graphile-worker, MLflow),
-# that migrate it (Flyway, Liquibase) follow its changes (Debezium) or read and write it in parts (Spark),
+# that migrate it (Flyway, Liquibase), follow its changes (Debezium), read and write it in parts (Spark) or take two databases for
+# shards of one (ShardingSphere-JDBC, with two-phase commit),
 # from their registries; what they print is compared with what they print on PostgreSQL 15. APPS: only these.
 apps:
 	@scripts/need build clients
