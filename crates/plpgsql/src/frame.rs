@@ -124,11 +124,14 @@ impl<'p> Frame<'p> {
             CodeKind::Cursor => sql::embedded::prepare_cursor(&code.text, &[], cx)
                 .map(|(p, tables)| query(Arc::new(p), tables)),
             _ => {
-                let expression = sql::embedded::prepare_expression(&code.text, code.target, cx)?;
+                let expression = {
+                    let apart = code.kind != CodeKind::Assignment;
+                    sql::embedded::prepare_expression(&code.text, (code.target, apart), cx)?
+                };
                 Ok(match expression {
-                    Expression::Value(expr, prepared) => What::Value {
+                    Expression::Value(expr, prepared, constant) => What::Value {
                         reads: !prepared.locks.is_empty() || !prepared.subplans.is_empty(),
-                        constant: sql::embedded::is_constant(&expr),
+                        constant,
                         fast: Fast::of(&expr),
                         append: code.into.and_then(|slot| Append::of(&expr, slot)),
                         calls: sql::embedded::calls_users(&expr),

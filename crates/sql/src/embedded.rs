@@ -61,8 +61,9 @@ pub trait Variables {
 
 /// An expression of a program, ready to be computed.
 pub enum Expression {
-    /// Without a query around it. The rest is what its subqueries need.
-    Value(Expr, Prepared),
+    /// Without a query around it. The rest is what its subqueries need, and whether PostgreSQL computes it when
+    /// it plans ([`is_constant`]).
+    Value(Expr, Prepared, bool),
     /// It is more than an expression (FROM, aggregates …): a query with one column.
     Query(Prepared),
 }
@@ -70,17 +71,18 @@ pub enum Expression {
 /// The text that the grammar sees.
 const PREFIX: &str = "SELECT ";
 
-/// Prepares an expression. `target`: type and typmod of what it is assigned to.
+/// Prepares an expression. `target`: type and typmod of what it is assigned to; `apart`: that happens when it has been
+/// computed, so that errors of the cast are none of the expression's.
 ///
 /// # Errors
 /// Everything that parse and bind can find, with positions in `text`.
 pub fn prepare_expression(
     text: &str,
-    target: Option<(Oid, i32)>,
+    (target, apart): (Option<(Oid, i32)>, bool),
     cx: &PrepareContext<'_>,
 ) -> Result<Expression> {
     let full = format!("{PREFIX}{text}");
-    prepare_selected(&full, target, cx).map_err(|e| unshift(e, text))
+    prepare_selected(&full, (target, apart), cx).map_err(|e| unshift(e, text))
 }
 
 fn unshift(error: base::Error, text: &str) -> base::Error {
@@ -96,7 +98,7 @@ fn unshift(error: base::Error, text: &str) -> base::Error {
 
 fn prepare_selected(
     full: &str,
-    target: Option<(Oid, i32)>,
+    (target, apart): (Option<(Oid, i32)>, bool),
     cx: &PrepareContext<'_>,
 ) -> Result<Expression> {
     let mut statements = parse(full)?;
@@ -114,14 +116,19 @@ fn prepare_selected(
             || !scope.windows.borrow().is_empty()
             || !scope.groupings.borrow().is_empty();
         if !more {
+            let alone = is_constant(&value);
             let value = match target {
-                Some((ty, typmod)) => binder.for_variable(value, ty, typmod, 0)?,
+                Some((ty, typmod)) => {
+                    let cast = binder.for_variable(value, ty, typmod, 0);
+                    cast.map_err(|e| if apart { e.without_position() } else { e })?
+                }
                 None => binder.resolve_unknown(value)?,
             };
+            let constant = if apart { alone } else { is_constant(&value) };
             binder.finish_params()?;
             let (value, prepared) =
                 statement::plan_with(binder, &mut [], |p| p.resolve(value, &[]))?;
-            return Ok(Expression::Value(value, prepared));
+            return Ok(Expression::Value(value, prepared, constant));
         }
     }
     let (prepared, _) = statement::prepare(&one.node, full, &[], cx, None)?;
@@ -178,7 +185,7 @@ pub fn prepare_cursor(
 }
 
 /// Whether an expression depends on nothing: PostgreSQL computes such a one when it plans.
-pub fn is_constant(expr: &Expr) -> bool {
+fn is_constant(expr: &Expr) -> bool {
     !matches!(expr, Expr::Const(..))
         && !crate::walk::any(expr, &|e| {
             matches!(e, Expr::Param(..) | Expr::Subquery(_) | Expr::SessionValue(..))

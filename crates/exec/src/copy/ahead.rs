@@ -14,6 +14,7 @@
 //! * Rows go back empty when they are written, so that no thread allocates what another one frees, texts apart.
 //! * A round is a few milliseconds of work. How many helpers there may be is decided anew for each.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::settings::setting;
@@ -21,7 +22,7 @@ use base::{Error, Result};
 use sched::SpinLock;
 use types::Datum;
 
-use super::from::{Load, Target};
+use super::from::{LineText, Load, Target};
 use super::parse::Parser;
 use crate::context::SessionHooks;
 use crate::parallel::{self, Helpers};
@@ -36,8 +37,9 @@ const ROUND: (usize, usize) = (1 << 20, 16 << 10);
 const CLIENT_FAILED: &str = "COPY from stdin failed";
 
 /// Some lines of the data.
-struct Piece {
-    bytes: Vec<u8>,
+pub(super) struct Piece {
+    /// Their text, one after the other.
+    pub(super) bytes: Vec<u8>,
     /// Where each of them ends, and its number.
     ends: Vec<(usize, u64)>,
 }
@@ -152,7 +154,7 @@ impl Ahead {
         };
         let mut lead = || {
             for (piece, rows) in self.parsed.drain(..) {
-                let rows = write(&piece, rows, parser, load, target, run)?;
+                let rows = write(Arc::new(piece), rows, parser, load, target, run)?;
                 empty.lock().push(rows);
             }
             if goes_on {
@@ -212,16 +214,20 @@ fn ends_at_once(error: &Error) -> bool {
 
 /// Writes a piece's rows; they come back empty.
 fn write(
-    piece: &Piece,
+    piece: Arc<Piece>,
     mut rows: Rows,
     parser: &Parser<'_>,
     load: &mut Load,
     target: &mut Target<'_>,
     run: &mut Run<'_, '_>,
 ) -> Result<Vec<Vec<Datum>>> {
+    let mut begin = 0;
     for (n, (line, number)) in piece.lines().enumerate() {
         load.begin_row();
         load.line = number;
+        let range = begin..begin + line.len();
+        begin = range.end;
+        load.text = LineText::Piece(piece.clone(), range);
         let row = load.row_to_fill();
         match rows.rows.get_mut(n).filter(|_| n < rows.filled) {
             Some(parsed) => std::mem::swap(row, parsed),

@@ -1,5 +1,6 @@
 //! COPY FROM: rows are read into a part of a thousand, checked, and inserted together.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use base::faults::{self, Fault};
@@ -13,6 +14,7 @@ use sql::{Expr, Prepared};
 use types::Datum;
 use types::encodings::Recoder;
 
+use super::ahead::Piece;
 use super::csv::Dialect;
 use super::input::Input;
 use super::parse::{self, Parser, shorten};
@@ -55,6 +57,20 @@ pub struct Load {
     bytes: usize,
     /// Bytes of all lines so far.
     taken: u64,
+    /// The text of [`Load::line`].
+    pub(super) text: LineText,
+}
+
+/// Where the text of a line is, which messages show.
+#[derive(Default)]
+pub(super) enum LineText {
+    /// It has none: the data is binary.
+    #[default]
+    None,
+    /// At the end of what the input has used: its length, and what was used with it.
+    Input(usize, usize),
+    /// In a piece of lines that were read before.
+    Piece(Arc<Piece>, Range<usize>),
 }
 
 /// Makes UTF-8 of the data, where that isn't what it is.
@@ -145,27 +161,31 @@ impl Target<'_> {
     /// Takes the row that was just read.
     pub(super) fn take(&mut self, load: &mut Load, run: &mut Run<'_, '_>) -> Result<()> {
         let (row, line) = (load.filled, load.line);
-        if let Some(filter) = self.filter
-            && !matches!(eval::eval(filter, Row::Values(&load.rows[row]), run)?, Datum::Bool(true))
-        {
-            return Ok(());
+        if let Some(filter) = self.filter {
+            let holds = eval::eval(filter, Row::Values(&load.rows[row]), run);
+            if !matches!(holds.map_err(|e| load.line_error(e))?, Datum::Bool(true)) {
+                return Ok(());
+            }
         }
         let modify = self.modify;
         if let Some(parts) = &mut self.parts {
             let whole = load.rows[row].clone();
-            if parts.add(modify, whole, run).map_err(|e| load.row_error(e, line))? {
+            if parts.add(modify, whole, run).map_err(|e| load.line_error(e))? {
                 self.count += 1;
                 load.input.progress.set(Count::RowsDone, self.count);
             }
             if parts.waiting() >= self.of_parts || load.bytes > PART_BYTES {
-                parts.flush(run).map_err(|e| load.row_error(e, line))?;
+                parts.flush(run).map_err(|e| match self.of_parts {
+                    1 => load.line_error(e),
+                    _ => load.row_error(e, line),
+                })?;
                 load.bytes = 0;
             }
             return Ok(());
         }
         let wanted =
             pipeline::prepare_insert(&mut self.writer, &mut load.rows[row], &modify.checks, run);
-        if !wanted.map_err(|e| load.row_error(e, line))? {
+        if !wanted.map_err(|e| load.line_error(e))? {
             return Ok(());
         }
         load.filled += 1;
@@ -173,7 +193,8 @@ impl Target<'_> {
         self.count += 1;
         load.input.progress.set(Count::RowsDone, self.count);
         if load.filled == self.part || load.bytes > PART_BYTES {
-            load.flush(&mut self.writer, run)?;
+            let alone = self.part == 1;
+            load.flush(&mut self.writer, alone, run)?;
         }
         Ok(())
     }
@@ -193,6 +214,7 @@ impl Load {
             begun: false,
             returns: None,
             taken: 0,
+            text: LineText::None,
             rows: Vec::new(),
             lines: Vec::new(),
             filled: 0,
@@ -236,9 +258,8 @@ impl Load {
                 {
                     continue;
                 }
-                let line = self.line;
                 let wanted = pipeline::prepare_insert(writer, &mut row, &modify.checks, run);
-                if wanted.map_err(|e| self.row_error(e, line))? {
+                if wanted.map_err(|e| self.line_error(e))? {
                     part.push(row);
                     count += 1;
                 }
@@ -252,13 +273,17 @@ impl Load {
         }
     }
 
-    fn flush(&mut self, writer: &mut Writer, run: &mut Run<'_, '_>) -> Result<()> {
+    /// Inserts the rows of the part. `alone`: it is the row of the line that was read last.
+    fn flush(&mut self, writer: &mut Writer, alone: bool, run: &mut Run<'_, '_>) -> Result<()> {
         sched::check_interrupts()?;
         let part = &self.rows[..self.filled];
         if !part.is_empty() {
             writer.insert_many(part, run).map_err(|e| {
+                if alone {
+                    return self.line_error(e);
+                }
                 let line = self.lines.get(writer.at).copied().unwrap_or(self.line);
-                e.context(format!("COPY {}, line {line}", self.table.name))
+                self.row_error(e, line)
             })?;
         }
         self.filled = 0;
@@ -274,6 +299,20 @@ impl Load {
 
     fn row_error(&self, error: Error, line: u64) -> Error {
         error.context(format!("COPY {}, line {line}", self.table.name))
+    }
+
+    /// An error of the row that is being loaded.
+    fn line_error(&self, error: Error) -> Error {
+        let line = match &self.text {
+            LineText::None => None,
+            LineText::Input(length, used) => {
+                self.input.before(*used).and_then(|bytes| bytes.get(..*length))
+            }
+            LineText::Piece(piece, range) => piece.bytes.get(range.clone()),
+        };
+        let Some(line) = line else { return self.row_error(error, self.line) };
+        let shown = shorten(&String::from_utf8_lossy(line));
+        error.context(format!("COPY {}, line {}: \"{shown}\"", self.table.name, self.line))
     }
 
     /// Makes room for the next row: all NULL.
@@ -294,7 +333,7 @@ impl Load {
         };
         if more {
             faults::reach(Fault::CopyRow)?;
-            self.fill_defaults(run)?;
+            self.fill_defaults(run).map_err(|e| self.line_error(e))?;
         }
         Ok(more)
     }
@@ -320,6 +359,7 @@ impl Load {
         let parser = Parser { table, columns, options, format: run.cx.format };
         let result = parser.parse(line, self.line, &mut self.rows[self.filled]);
         self.input.consume(consumed);
+        self.text = LineText::Input(length, consumed);
         result?;
         self.check_domains(run)?;
         Ok(true)
@@ -413,12 +453,12 @@ impl Load {
             let until = if ahead { self.taken + ALONE_BYTES } else { u64::MAX };
             while self.taken < until {
                 if !self.next_row(run)? {
-                    return self.flush(&mut target.writer, run);
+                    return self.flush(&mut target.writer, false, run);
                 }
                 target.take(self, run)?;
             }
             if !ahead::load(self, target, run)? {
-                return self.flush(&mut target.writer, run);
+                return self.flush(&mut target.writer, false, run);
             }
         }
     }
@@ -434,7 +474,7 @@ impl Load {
         self.taken += length as u64;
         self.check_domains(run)?;
         faults::reach(Fault::CopyRow)?;
-        self.fill_defaults(run)
+        self.fill_defaults(run).map_err(|e| self.line_error(e))
     }
 
     /// HEADER MATCH: the line at the input's front names the columns.

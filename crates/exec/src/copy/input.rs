@@ -38,6 +38,11 @@ impl Input {
         self.used += count;
     }
 
+    /// What was used last: so many bytes. None when they are gone, which they are once more was waited for.
+    pub fn before(&self, count: usize) -> Option<&[u8]> {
+        Some(&self.bytes[self.used.checked_sub(count)?..self.used])
+    }
+
     /// Waits for more; false at the end.
     ///
     /// # Errors
