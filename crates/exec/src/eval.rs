@@ -10,6 +10,7 @@ use base::{Error, Oid, Result, err};
 use sql::Expr;
 use sql::expr::RowOp;
 use types::datum::{Array, Shape};
+use types::func::internal::ARRAY_SLICE;
 use types::func::{Body, CallTypes, SessionFunction, TypedBody};
 use types::{Datum, FunctionRow, oids};
 
@@ -156,6 +157,14 @@ fn call(
         [a, b] => {
             // A NULL does not spare the other argument its errors.
             let values = [eval(a, row, run)?, eval(b, row, run)?];
+            apply(function, &values, run)
+        }
+        [array, bounds @ ..] if std::ptr::eq(function, &ARRAY_SLICE) => {
+            let mut values = vec![eval(array, row, run)?];
+            if values[0].is_null() {
+                return Ok(Datum::Null);
+            }
+            values.extend(eval_all(bounds, row, run)?);
             apply(function, &values, run)
         }
         [a, b, c] => {
@@ -349,11 +358,11 @@ fn array(
 }
 
 fn subscript(array: &Expr, indexes: &[Expr], row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
-    let array = eval(array, row, run)?;
-    let indexes = eval_all(indexes, row, run)?;
-    let Datum::Array(array) = array else {
+    // Nothing is asked of the subscripts of no array.
+    let Datum::Array(array) = eval(array, row, run)? else {
         return Ok(Datum::Null);
     };
+    let indexes = eval_all(indexes, row, run)?;
     if indexes.len() != array.dims.len() {
         return Ok(Datum::Null);
     }
