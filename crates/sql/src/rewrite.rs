@@ -119,6 +119,47 @@ pub(crate) fn concerns(binder: &Binder<'_>, node: &NodeEnum) -> Result<bool> {
     Ok(any)
 }
 
+/// COPY takes the rows of one statement that changes data, which rules may not make several of.
+///
+/// # Errors
+/// `0A000` for one that rules say something about.
+pub(crate) fn refuse_in_copy(binder: &Binder<'_>, node: &NodeEnum) -> Result<()> {
+    let Some((range, event)) = changed(node) else { return Ok(()) };
+    let mut rules = Vec::new();
+    for table in binder.changed_relations(range, event)? {
+        rules.extend(rules_for(&table, event, binder.cx));
+    }
+    let what = match &rules[..] {
+        [] => return Ok(()),
+        all if all.iter().any(|r| r.instead && r.condition.is_some()) => {
+            "conditional DO INSTEAD rules are not supported for COPY"
+        }
+        all if all.iter().any(|r| !r.instead && !r.actions.is_empty()) => {
+            "DO ALSO rules are not supported for COPY"
+        }
+        all => {
+            let actions: Vec<&String> = all.iter().flat_map(|r| &r.actions).collect();
+            match actions[..] {
+                [] if !all.iter().any(|r| r.instead) => return Ok(()),
+                [] => "DO INSTEAD NOTHING rules are not supported for COPY",
+                [one] if one.trim_start().to_ascii_uppercase().starts_with("NOTIFY") => {
+                    "COPY query must not be a utility command"
+                }
+                [one] if !one.to_ascii_uppercase().contains("RETURNING") => {
+                    "COPY query must have a RETURNING clause"
+                }
+                [_] => {
+                    return Err(base::Error::unsupported(
+                        "COPY of a statement that a rule replaces",
+                    ));
+                }
+                _ => "multi-statement DO INSTEAD rules are not supported for COPY",
+            }
+        }
+    };
+    Err(base::Error::new(base::sqlstate::FEATURE_NOT_SUPPORTED, what))
+}
+
 /// A data-changing WITH query stays one statement.
 ///
 /// # Errors

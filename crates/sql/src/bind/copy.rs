@@ -67,6 +67,7 @@ impl Binder<'_> {
                 output.iter().map(|c| c.name.clone()).collect()
             };
             let unknown = |name: &str| err!(UNDEFINED_COLUMN, "column \"{name}\" does not exist");
+            crate::rewrite::refuse_in_copy(self, query)?;
             let (change, output) = match query {
                 NodeEnum::SelectStmt(select) => {
                     if select.into_clause.is_some() {
