@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::object::ids::{self, PG_CATALOG};
 use crate::object::{
-    Aggregate, Cast, Conversion, Defined, ExtendedStatistics, Extension, Id, Operator,
+    Aggregate, Cast, Conversion, Defined, ExtendedStatistics, Extension, Id, NamedMethod, Operator,
     OperatorClass, OperatorFamily, TextSearchConfig, TextSearchDictionary, TextSearchParser,
     TextSearchTemplate,
 };
 use crate::snapshot::Snapshot;
-use crate::system::facts;
+use crate::system::{facts, named};
 
 impl Snapshot {
     /// All extensions that were created.
@@ -126,6 +126,37 @@ impl Snapshot {
             Defined::Class(o) => Some(o),
             _ => None,
         })
+    }
+
+    /// All access methods that users made.
+    pub fn named_methods(&self) -> impl Iterator<Item = &NamedMethod> {
+        self.defined().filter_map(|d| match &**d {
+            Defined::Method(o) => Some(o),
+            _ => None,
+        })
+    }
+
+    /// An access method by its name: PostgreSQL's, an extension's that is there, or a user's.
+    pub fn access_method_named(&self, name: &str) -> Option<NamedMethod> {
+        let built_in = named::built_in_method(name).filter(|method| {
+            let extension = base::AccessMethod::of_oid(method.oid).and_then(|m| m.extension());
+            extension.is_none_or(|extension| self.extension_named(extension).is_some())
+        });
+        built_in.or_else(|| self.named_methods().find(|m| m.name == name).cloned())
+    }
+
+    /// An access method's name.
+    pub fn access_method_name(&self, id: Id) -> Option<&str> {
+        match self.defined.all.get(&id).map(|d| &**d) {
+            Some(Defined::Method(own)) => Some(&own.name),
+            _ => named::access_method_name(id),
+        }
+    }
+
+    /// The name of an index's access method.
+    pub fn method_of_index<'s>(&'s self, index: &crate::object::Index) -> &'s str {
+        let own = (index.named_method != 0).then(|| self.access_method_name(index.named_method));
+        own.flatten().unwrap_or_else(|| index.method.name())
     }
 
     /// All conversions that users made.

@@ -78,7 +78,7 @@ fn learn(class: &OperatorClass) {
             ty: base::Oid(class.input),
             default: class.default,
             key_type: base::Oid(class.key),
-            method: class.method,
+            method: class.base_method(),
         },
         name: &class.name,
         code: &class.code,
@@ -91,6 +91,6 @@ fn learn(class: &OperatorClass) {
             operator: base::Oid(operator.operator),
             orders: operator.sort_family != 0,
         };
-        opclass::learn_member(member, base::Oid(*function), class.method);
+        opclass::learn_member(member, base::Oid(*function), class.base_method());
     }
 }

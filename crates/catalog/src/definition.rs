@@ -125,7 +125,7 @@ pub fn index(
         // Its partitions' parts are statements of their own.
         if table.is_partitioned() { "ONLY " } else { "" },
         qualified(catalog, table.schema, &table.name),
-        quote_ident(index.method.name()),
+        quote_ident(catalog.method_of_index(index)),
         keys.join(", "),
     );
     if !index.include.is_empty() {
@@ -173,7 +173,11 @@ fn exclusion(
             format!("{key} WITH {}", operator(with))
         })
         .collect();
-    let mut out = format!("EXCLUDE USING {} ({})", index.method.name(), keys.join(", "));
+    let mut out = format!(
+        "EXCLUDE USING {} ({})",
+        quote_ident(catalog.method_of_index(index)),
+        keys.join(", ")
+    );
     if !index.include.is_empty() {
         let list = column_list(table, index.include.iter().copied());
         let _ = write!(out, " INCLUDE ({list})");

@@ -247,6 +247,7 @@ pub(crate) fn run_step(
             )
         }
         AlterTable::SetLogged(logged) => set_logged(cx, id, *logged),
+        AlterTable::SetMethod(method) => set_method(cx, id, method),
         AlterTable::Of(ty) => super::composite::set_of_type(cx, id, *ty),
         AlterTable::SetType { column, ty, typmod, collation, using } => {
             let must = format!(
@@ -424,6 +425,16 @@ fn set_logged(cx: &mut ExecContext<'_>, id: u32, logged: bool) -> Result<()> {
         cx.catalog_tx.put(cx.tx, Object::Sequence(Box::new(sequence)))?;
     }
     Ok(())
+}
+
+/// SET ACCESS METHOD: all methods of tables are the same one, so that rows stay where they are.
+fn set_method(cx: &mut ExecContext<'_>, id: u32, method: &str) -> Result<()> {
+    let mut table = refresh(cx, id)?;
+    if table.is_partitioned() {
+        base::bail!(WRONG_OBJECT_TYPE, "cannot change access method of a partitioned table");
+    }
+    table.method = crate::defined::method::table_method(&cx.catalog_tx.view(), method)?;
+    put(cx, table)
 }
 
 /// SET and DROP DEFAULT.

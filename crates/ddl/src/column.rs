@@ -70,6 +70,7 @@ pub(super) fn table_action(step: &AlterTable) -> Option<&'static str> {
         AlterTable::DropConstraint { .. } => "DROP CONSTRAINT",
         AlterTable::SetLogged(true) => "SET LOGGED",
         AlterTable::SetLogged(false) => "SET UNLOGGED",
+        AlterTable::SetMethod(_) => "SET ACCESS METHOD",
         AlterTable::ReplicaIdentity(..) => "REPLICA IDENTITY",
         AlterTable::RowSecurity(true) => "ENABLE ROW SECURITY",
         AlterTable::RowSecurity(false) => "DISABLE ROW SECURITY",

@@ -64,7 +64,7 @@ pub fn named(
     Ok(Some(match kind {
         "TABLE" | "VIEW" | "COLUMN" => return system_relation(kind, object, part),
         "ACCESS METHOD" => {
-            let oid = named::access_method(name).ok_or_else(missing)?;
+            let oid = view.access_method_named(name).ok_or_else(missing)?.oid;
             found(class::ACCESS_METHOD, oid, "access method", name)
         }
         "LANGUAGE" => {
@@ -155,7 +155,7 @@ fn system_relation(kind: &str, object: &Name, part: Option<&str>) -> Result<Opti
 }
 
 fn operators(view: &Snapshot, kind: &str, object: &Name, method: &str) -> Result<BuiltIn> {
-    let Some(method_oid) = named::access_method(method) else {
+    let Some(method_oid) = view.access_method_named(method).map(|m| m.oid) else {
         base::bail!(UNDEFINED_OBJECT, "access method \"{method}\" does not exist");
     };
     is_here(view, object)?;

@@ -358,6 +358,7 @@ fn exclusion(
         include: include_numbers(&table, &bound.include)?,
         predicate: bound.predicate,
         method: bound.method,
+        named_method: bound.named_method,
         options: bound.options,
         exclude: bound.operators,
         deferrable: def.deferrable,

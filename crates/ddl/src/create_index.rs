@@ -87,6 +87,7 @@ fn definition(
         if_not_exists,
         options,
         method,
+        named_method,
     } = utility
     else {
         return Err(base::Error::internal("not a CREATE INDEX"));
@@ -145,6 +146,7 @@ fn definition(
         unique: *unique,
         options: options.clone(),
         method: *method,
+        named_method: *named_method,
         ..Index::default()
     };
     Ok(Some((Table::clone(&table), index)))

@@ -7,6 +7,7 @@ use sql::utility::{ColumnDef, Persistence, Utility};
 
 use super::{constraint, name, notice};
 use crate::column::{check_column_name, check_count, column, new_files};
+use crate::defined::method;
 
 fn check_columns(columns: &[ColumnDef]) -> Result<()> {
     check_count(columns.len())?;
@@ -104,6 +105,7 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
         partition,
         of_type,
         foreign,
+        method,
     } = utility
     else {
         return Err(base::Error::internal("not a CREATE TABLE"));
@@ -117,6 +119,16 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
         return Err(failure.clone());
     }
     check_columns(columns)?;
+    if method.is_some() && partition.by.is_some() {
+        base::bail!(
+            FEATURE_NOT_SUPPORTED,
+            "specifying a table access method is not supported on a partitioned table"
+        );
+    }
+    let stored = match (&partition.by, foreign) {
+        (None, None) => method::of_table(&cx.catalog_tx.view(), method.as_deref(), cx)?,
+        _ => 0,
+    };
     let made = columns.iter().map(column).collect();
     let how = (options.as_slice(), *persistence, *if_not_exists);
     let kind = if foreign.is_some() { TableKind::Foreign } else { TableKind::Table };
@@ -128,8 +140,8 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
         super::foreign::table::begin(clause, columns, &mut table, cx)?;
         cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
     }
-    if *of_type != 0 {
-        table.of_type = *of_type;
+    if *of_type != 0 || stored != 0 {
+        (table.of_type, table.method) = (*of_type, stored);
         cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
     }
     if columns.iter().any(|c| c.sequence.is_some()) {

@@ -15,6 +15,7 @@ use types::{Batch, Datum, oids};
 
 use super::create_table;
 use crate::column::check_column_name;
+use crate::defined::method;
 
 /// Names and types of the new table's columns.
 fn columns(query: &Prepared, names: &[String]) -> Result<Vec<Column>> {
@@ -116,21 +117,25 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<Outcome> {
         if_not_exists,
         view,
         persistence,
+        method,
     } = utility
     else {
         return Err(Error::internal("not a CREATE TABLE AS"));
     };
     let made = columns(query, names)?;
     let name = &name.unplaced();
+    let stored = method::of_table(&cx.catalog_tx.view(), method.as_deref(), cx)?;
     let tag = if view.is_some() { "CREATE MATERIALIZED VIEW" } else { "CREATE TABLE AS" };
     let Some(table) = create_table::create(cx, name, made, &[], *persistence, *if_not_exists)?
     else {
         return Ok(Outcome { rows: 0, tag: Some(tag) });
     };
-    if let Some(view) = view {
-        let mut made = table.clone();
-        made.kind = TableKind::Materialized;
-        made.query = Some(Box::new(ViewQuery { unpopulated: *no_data, ..(**view).clone() }));
+    if view.is_some() || stored != 0 {
+        let mut made = Table { method: stored, ..table.clone() };
+        if let Some(view) = view {
+            made.kind = TableKind::Materialized;
+            made.query = Some(Box::new(ViewQuery { unpopulated: *no_data, ..(**view).clone() }));
+        }
         cx.catalog_tx.put(cx.tx, Object::Table(Box::new(made)))?;
     }
     if *no_data {

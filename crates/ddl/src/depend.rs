@@ -168,6 +168,8 @@ fn users(view: &Snapshot, used: &Used, item: Item) -> Vec<(Item, Tie)> {
             let of =
                 |t: &&std::sync::Arc<Table>| t.foreign.as_ref().is_some_and(|f| f.server == id);
             out.extend(view.tables().filter(of).map(|t| (Item::Relation(t.oid), Tie::Normal)));
+            let stored = view.tables().filter(|t| t.method == id);
+            out.extend(stored.map(|t| (Item::Relation(t.oid), Tie::Normal)));
             let has = |i: &&std::sync::Arc<catalog::Index>| {
                 i.columns.iter().any(|c| c.class == id) || i.exclude.contains(&id)
             };

@@ -541,6 +541,7 @@ fn tag_of(view: &Snapshot, class: u32, object: u32) -> &'static str {
         class::OPERATOR_FAMILY => "CREATE OPERATOR FAMILY",
         class::WRAPPER => "CREATE FOREIGN DATA WRAPPER",
         class::SERVER => "CREATE SERVER",
+        class::ACCESS_METHOD => "CREATE ACCESS METHOD",
         class::MAPPING => "CREATE USER MAPPING",
         class::RELATION if view.sequence(object).is_some() => "CREATE SEQUENCE",
         class::RELATION if view.index(object).is_some() => "CREATE INDEX",

@@ -44,7 +44,12 @@ pub fn find(
     if let Some(found) = view.relation(cx.search_path, schema, name) {
         return Ok(Some(found));
     }
-    let missing = view.missing_relation(schema, name);
+    let missing = match schema {
+        Some(schema) if view.schema_named(schema).is_none() => {
+            base::err!(UNDEFINED_SCHEMA, "schema \"{schema}\" does not exist")
+        }
+        _ => view.missing_relation(schema, name),
+    };
     if !if_exists {
         return Err(missing);
     }

@@ -71,6 +71,7 @@ fn column(name: &str, ty: Oid) -> ColumnDef {
 /// `accounts (id int4 primary key, balance int4, note text)`.
 fn create_accounts(session: &mut Session<'_>) {
     let statement = utility(Utility::CreateTable {
+        method: None,
         of_type: 0,
         foreign: None,
         name: name("accounts"),
@@ -295,6 +296,7 @@ fn an_index_over_rows_that_are_there() {
     create_accounts(&mut session);
     fill(&mut session, 1..3000);
     let create = utility(Utility::CreateIndex {
+        named_method: 0,
         name: None,
         table: name("accounts"),
         columns: vec![sql::utility::IndexKey {

@@ -48,6 +48,7 @@ pub struct Summaries {
 
 /// A class by its oid, for values of a type; None: the house doesn't have it.
 pub fn class(oid: u32, ty: Oid) -> Option<Class> {
+    let oid = types::opclass::resolved(oid);
     let name = types::opclass::class(oid).filter(|c| c.method == 3580)?.name;
     let same = |strategy| strategy;
     if name.ends_with("_minmax_multi_ops") {

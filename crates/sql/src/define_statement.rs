@@ -72,6 +72,15 @@ pub enum DefineStatement {
     AlterDictionary(Name, Vec<(String, Option<String>)>),
     /// ALTER TEXT SEARCH CONFIGURATION.
     AlterConfiguration(Name, MappingChange),
+    /// CREATE ACCESS METHOD.
+    CreateMethod {
+        /// Name.
+        name: String,
+        /// `i` (INDEX) or `t` (TABLE).
+        kind: char,
+        /// HANDLER.
+        handler: Name,
+    },
     /// CREATE LANGUAGE.
     CreateLanguage {
         /// Name.
@@ -187,6 +196,8 @@ pub enum DefineTarget {
     TextSearch(TextSearchKind, Name),
     /// A transform.
     Transform(Oid, String),
+    /// An access method.
+    Method(String),
     /// Nothing: a notice says that it isn't there. The kind's words.
     Missing(String, &'static str),
 }
@@ -332,6 +343,7 @@ impl DefineTarget {
             DefineTarget::Statistics(_) => "STATISTICS",
             DefineTarget::TextSearch(kind, _) => kind.words().0,
             DefineTarget::Transform(..) => "TRANSFORM",
+            DefineTarget::Method(_) => "ACCESS METHOD",
             DefineTarget::Missing(_, words) => words,
         }
     }
@@ -348,6 +360,7 @@ impl DefineStatement {
             DefineStatement::CreateClass(_) => "CREATE OPERATOR CLASS",
             DefineStatement::AlterFamily { .. } => "ALTER OPERATOR FAMILY",
             DefineStatement::CreateConversion { .. } => "CREATE CONVERSION",
+            DefineStatement::CreateMethod { .. } => "CREATE ACCESS METHOD",
             DefineStatement::CreateStatistics(_) => "CREATE STATISTICS",
             DefineStatement::AlterStatistics { .. } => "ALTER STATISTICS",
             DefineStatement::CreateTextSearch(kind, ..) => match kind {
@@ -369,6 +382,7 @@ impl DefineStatement {
                 Some("OPERATOR FAMILY") => "DROP OPERATOR FAMILY",
                 Some("CONVERSION") => "DROP CONVERSION",
                 Some("STATISTICS") => "DROP STATISTICS",
+                Some("ACCESS METHOD") => "DROP ACCESS METHOD",
                 Some("TEXT SEARCH CONFIGURATION") => "DROP TEXT SEARCH CONFIGURATION",
                 Some("TEXT SEARCH DICTIONARY") => "DROP TEXT SEARCH DICTIONARY",
                 Some("TEXT SEARCH PARSER") => "DROP TEXT SEARCH PARSER",

@@ -437,6 +437,7 @@ fn create_as(
         if_not_exists,
         persistence,
         view: view.map(Box::new),
+        method: (!into.access_method.is_empty()).then(|| into.access_method.clone()),
     };
     let mut prepared = plain(binder, utility);
     prepared.locks = locks;

@@ -367,8 +367,6 @@ fn costs_choose_between_ways() {
 #[test]
 fn what_is_not_supported_is_named_by_the_manuals_words() {
     for (text, words) in [
-        ("create access method m type index handler h", "CREATE ACCESS METHOD"),
-        ("drop access method m", "DROP ACCESS METHOD"),
         ("select * from xmltable('/a' passing '<a/>' columns a int)", "XMLTABLE"),
         ("select xmlelement(name a)", "XMLELEMENT"),
     ] {

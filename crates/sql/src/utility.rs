@@ -253,6 +253,8 @@ pub struct ExcludeDef {
 pub struct Exclusion {
     /// The index's method.
     pub method: AccessMethod,
+    /// The oid of the user's access method under whose name it was asked for; 0: its own.
+    pub named_method: u32,
     /// Its keys.
     pub keys: Vec<IndexKey>,
     /// The operators' oids, one for each key.
@@ -413,6 +415,8 @@ pub enum AlterTable {
     IndexStatistics(i32),
     /// SET LOGGED and SET UNLOGGED.
     SetLogged(bool),
+    /// SET ACCESS METHOD.
+    SetMethod(String),
     /// OF; NOT OF without a type.
     Of(Option<Oid>),
     /// ALTER COLUMN TYPE; `using` is SQL.
@@ -525,6 +529,10 @@ pub struct RoutineRef {
     pub args: Option<Vec<Oid>>,
     /// Types of all its parameters, if those that are given may be meant so.
     pub all_args: Option<Vec<Oid>>,
+    /// The types of its inputs as they are written, for notices.
+    pub written: Vec<String>,
+    /// Why there can be no such function: IF EXISTS, and a type or its schema is missing.
+    pub missing: Option<String>,
 }
 
 /// What ALTER FUNCTION changes.
@@ -669,6 +677,8 @@ pub enum Utility {
         of_type: u32,
         /// CREATE FOREIGN TABLE's server and options.
         foreign: Option<Box<crate::foreign::ForeignClause>>,
+        /// USING.
+        method: Option<String>,
     },
     /// Foreign-data wrappers, servers, user mappings.
     Foreign(Box<crate::foreign::ForeignStatement>),
@@ -754,6 +764,8 @@ pub enum Utility {
         persistence: Persistence,
         /// CREATE MATERIALIZED VIEW: the query as it is kept.
         view: Option<Box<catalog::ViewQuery>>,
+        /// USING.
+        method: Option<String>,
     },
     /// REFRESH MATERIALIZED VIEW.
     RefreshView {
@@ -836,6 +848,8 @@ pub enum Utility {
         options: Vec<(String, String)>,
         /// USING.
         method: AccessMethod,
+        /// The oid of the user's access method that USING names; 0: it is the method itself.
+        named_method: u32,
     },
     /// CREATE SCHEMA.
     CreateSchema {
@@ -1099,7 +1113,9 @@ impl Utility {
                 if_not_exists,
                 persistence,
                 view,
+                method,
             } => Utility::CreateTableAs {
+                method: method.clone(),
                 name: name.clone(),
                 columns: columns.clone(),
                 query: inside(query)?,

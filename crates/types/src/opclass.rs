@@ -198,6 +198,26 @@ pub fn code(oid: u32) -> Option<String> {
     learned(|l| l.classes.get(&oid).map(|c| c.code.clone()))
 }
 
+/// The class of PostgreSQL's that does the same as a class that was learnt; any other is itself.
+pub fn resolved(oid: u32) -> u32 {
+    let same = || code(oid)?.strip_prefix('=')?.parse().ok();
+    if classes().iter().any(|c| c.oid == oid) { oid } else { same().unwrap_or(oid) }
+}
+
+/// The support functions of a family for values of two types: numbers and functions.
+pub fn support_functions(family: u32, sides: [Oid; 2]) -> Vec<(i16, Oid)> {
+    let is =
+        |f: &Vec<&str>| number(f, 1) == family && [Oid(number(f, 2)), Oid(number(f, 3))] == sides;
+    lines(FAMILY_FUNCTIONS).filter(is).map(|f| (number(&f, 4) as i16, Oid(number(&f, 5)))).collect()
+}
+
+/// The operators of a family for values of two types: strategies and operators.
+pub fn family_operators(family: u32, sides: [Oid; 2]) -> Vec<(i16, Oid)> {
+    let is =
+        |f: &Vec<&str>| number(f, 1) == family && [Oid(number(f, 2)), Oid(number(f, 3))] == sides;
+    lines(FAMILY_OPERATORS).filter(is).map(|f| (number(&f, 4) as i16, Oid(number(&f, 5)))).collect()
+}
+
 /// A class of an access method by its name, of several with the name the one for the type.
 pub fn named(method: u32, name: &str, ty: Oid) -> Option<&'static Class> {
     let fits = |c: &&Class| c.method == method && c.name == name;

@@ -180,12 +180,23 @@ pub struct OperatorClass {
     /// Whether indexes can have it: the type's own order is behind it, or the code of an extension.
     #[serde(default)]
     pub usable: bool,
-    /// Library and symbol of that code; empty: there is none.
+    /// Library and symbol of that code, or `=` and the oid of PostgreSQL's class that it does the same as;
+    /// empty: there is none.
     #[serde(default)]
     pub code: String,
+    /// The access method behind a user's; 0: [`OperatorClass::method`] is PostgreSQL's or an extension's.
+    #[serde(default)]
+    pub base: Id,
     /// The functions behind its operators, in their order.
     #[serde(default)]
     pub behind: Vec<Id>,
+}
+
+impl OperatorClass {
+    /// The access method whose code indexes with this class run.
+    pub fn base_method(&self) -> Id {
+        if self.base == 0 { self.method } else { self.base }
+    }
 }
 
 /// A conversion between encodings.
@@ -301,6 +312,19 @@ pub struct Extension {
     pub config: Vec<(Id, String)>,
 }
 
+/// An access method that a user made: another name of one that the server has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NamedMethod {
+    /// Oid.
+    pub oid: Id,
+    /// Name.
+    pub name: String,
+    /// `i` (of indexes) or `t` (of tables).
+    pub kind: char,
+    /// The function that says which method is behind it.
+    pub handler: Id,
+}
+
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Defined {
@@ -336,6 +360,8 @@ pub enum Defined {
     Server(ForeignServer),
     /// A user mapping.
     Mapping(UserMapping),
+    /// An access method.
+    Method(NamedMethod),
 }
 
 impl Defined {
@@ -358,6 +384,7 @@ impl Defined {
             Defined::Wrapper(o) => o.oid,
             Defined::Server(o) => o.oid,
             Defined::Mapping(o) => o.oid,
+            Defined::Method(o) => o.oid,
         }
     }
 
@@ -379,6 +406,7 @@ impl Defined {
             Defined::Subscription(o) => &o.name,
             Defined::Wrapper(o) => &o.name,
             Defined::Server(o) => &o.name,
+            Defined::Method(o) => &o.name,
         }
     }
 
@@ -400,16 +428,17 @@ impl Defined {
             | Defined::Subscription(_)
             | Defined::Wrapper(_)
             | Defined::Server(_)
-            | Defined::Mapping(_) => None,
+            | Defined::Mapping(_)
+            | Defined::Method(_) => None,
         }
     }
 
-    /// Its owner; a cast's are those of its types, a user mapping's is its role.
+    /// Its owner; a cast's are those of its types, a user mapping's is its role. Access methods have none.
     pub fn owner(&self) -> Option<Id> {
         match self {
             Defined::Extension(o) => Some(o.owner),
             Defined::Operator(o) => Some(o.owner),
-            Defined::Cast(_) => None,
+            Defined::Cast(_) | Defined::Method(_) => None,
             Defined::Family(o) => Some(o.owner),
             Defined::Class(o) => Some(o.owner),
             Defined::Conversion(o) => Some(o.owner),
@@ -432,7 +461,7 @@ impl Defined {
         Some(match self {
             Defined::Extension(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
             Defined::Operator(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
-            Defined::Cast(_) | Defined::Mapping(_) => return None,
+            Defined::Cast(_) | Defined::Mapping(_) | Defined::Method(_) => return None,
             Defined::Family(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
             Defined::Class(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
             Defined::Conversion(o) => (Some(&mut o.schema), &mut o.owner, &mut o.name),
@@ -467,6 +496,7 @@ impl Defined {
             Defined::Wrapper(_) => class::WRAPPER,
             Defined::Server(_) => class::SERVER,
             Defined::Mapping(_) => class::MAPPING,
+            Defined::Method(_) => class::ACCESS_METHOD,
         }
     }
 
@@ -489,6 +519,7 @@ impl Defined {
             Defined::Wrapper(_) => "foreign-data wrapper",
             Defined::Server(_) => "server",
             Defined::Mapping(_) => "user mapping",
+            Defined::Method(_) => "access method",
         }
     }
 
@@ -503,7 +534,11 @@ impl Defined {
             Defined::Extension(o) => o.requires.iter().copied().chain([o.schema]).collect(),
             Defined::Operator(o) => vec![o.left, o.right, o.result, o.function, o.restrict, o.join],
             Defined::Cast(o) => vec![o.source, o.target, o.function],
-            Defined::Family(o) => members(&o.operators, &o.functions),
+            Defined::Family(o) => {
+                let mut out = members(&o.operators, &o.functions);
+                out.push(o.method);
+                out
+            }
             Defined::Class(o) => {
                 let mut out = members(&o.operators, &o.functions);
                 out.extend([o.input, o.key, o.family]);
@@ -524,6 +559,7 @@ impl Defined {
             Defined::Wrapper(o) => vec![o.handler, o.validator],
             Defined::Server(o) => vec![o.wrapper],
             Defined::Mapping(o) => vec![o.server],
+            Defined::Method(o) => vec![o.handler],
         }
     }
 }

@@ -22,6 +22,9 @@ pub struct Index {
     /// Its access method.
     #[serde(default, with = "method")]
     pub method: AccessMethod,
+    /// The oid of the user's access method under whose name it was made; 0: under its own.
+    #[serde(default)]
+    pub named_method: Id,
     /// Key columns.
     pub columns: Vec<IndexColumn>,
     /// Further columns that it keeps (INCLUDE), from 1.

@@ -112,6 +112,9 @@ pub struct Table {
     /// Of a foreign table: its server and options.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub foreign: Option<Box<super::ForeignTable>>,
+    /// USING: the oid of a user's access method; 0: `heap`.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub method: Id,
     /// REPLICA IDENTITY.
     #[serde(default)]
     pub replica_identity: ReplicaIdentity,

@@ -156,7 +156,6 @@ impl Names<'_> {
     /// An operator, cast, operator class or family, conversion that a user made.
     fn defined_identity(&self, own: &Defined) -> Option<Identity> {
         let name = own.name();
-        let of_method = |method: Id| ACCESS_METHODS.iter().find(|m| m.0 == method);
         Some(match own {
             Defined::Extension(e) => plain("extension", &e.name),
             Defined::Operator(o) => {
@@ -191,7 +190,7 @@ impl Names<'_> {
                     Defined::Family(f) => ("operator family", f.method, f.schema),
                     _ => return None,
                 };
-                let method = of_method(method)?.1;
+                let method = self.catalog.access_method_name(method)?;
                 let base = self.in_schema(kind, place, name, &self.shown_defined(place, name));
                 Identity {
                     identity: format!("{} USING {method}", base.identity),
@@ -228,6 +227,7 @@ impl Names<'_> {
             Defined::Subscription(_) => plain("subscription", name),
             Defined::Wrapper(_) => plain("foreign-data wrapper", name),
             Defined::Server(_) => plain("server", name),
+            Defined::Method(_) => plain("access method", name),
             Defined::Mapping(m) => {
                 let role = self.catalog.mapped_role(m).to_owned();
                 let server = self.catalog.foreign_server(m.server).map_or("", |s| s.name.as_str());
@@ -352,7 +352,10 @@ impl Names<'_> {
                     }
                     "language" => (class::LANGUAGE, super::named::language(name)),
                     "extension" => (class::EXTENSION, super::named::extension(self.catalog, name)),
-                    "access method" => (class::ACCESS_METHOD, super::named::access_method(name)),
+                    "access method" => {
+                        let found = self.catalog.access_method_named(name);
+                        (class::ACCESS_METHOD, found.map(|m| m.oid))
+                    }
                     "publication" => {
                         (class::PUBLICATION, self.catalog.publication_named(name).map(|p| p.oid))
                     }
@@ -409,8 +412,8 @@ impl Names<'_> {
         let [method, place @ .., name] = names else {
             bail!(INVALID_PARAMETER_VALUE, "name list length must be at least 2");
         };
-        let id = super::named::access_method(method)
-            .ok_or_else(|| err!(UNDEFINED_OBJECT, "access method \"{method}\" does not exist"))?;
+        let missing = || err!(UNDEFINED_OBJECT, "access method \"{method}\" does not exist");
+        let id = self.catalog.access_method_named(method).ok_or_else(missing)?.oid;
         let fits = |d: &&std::sync::Arc<Defined>| {
             let of = match &***d {
                 Defined::Class(c) if kind == "operator class" => c.method,

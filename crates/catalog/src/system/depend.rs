@@ -41,6 +41,9 @@ pub(super) fn pg_depend(cx: &SystemCx<'_>) -> Result<Vec<Vec<Datum>>> {
             ties.add_collation((class::RELATION, i.oid, 0), id);
         }
         ties.add_uses((class::RELATION, i.oid, 0), i.uses.iter().map(|id| (*id, 0)));
+        for id in i.columns.iter().map(|c| c.class).filter(|id| *id >= base::Oid::FIRST_USER.0) {
+            ties.add((class::RELATION, i.oid, 0), (class::OPERATOR_CLASS, id, 0), 'n');
+        }
     });
     Ok(ties.rows)
 }
@@ -88,6 +91,9 @@ impl Ties<'_, '_> {
         self.add(own, (class::SCHEMA, t.schema, 0), 'n');
         if t.of_type != 0 {
             self.add(own, (class::TYPE, t.of_type, 0), 'n');
+        }
+        if t.method != 0 {
+            self.add(own, (class::ACCESS_METHOD, t.method, 0), 'n');
         }
         if let Some(foreign) = &t.foreign {
             self.add(own, (class::SERVER, foreign.server, 0), 'n');
@@ -261,6 +267,9 @@ impl Ties<'_, '_> {
                 self.add(own, (class::OPERATOR_FAMILY, c.family, 0), 'a');
                 self.add_own(own, c.input);
                 self.add_own(own, c.key);
+            }
+            Defined::Family(f) if f.method >= base::Oid::FIRST_USER.0 => {
+                self.add(own, (class::ACCESS_METHOD, f.method, 0), 'a');
             }
             Defined::Family(_) => {}
             Defined::Publication(p) => {

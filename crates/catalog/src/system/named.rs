@@ -3,13 +3,29 @@
 use base::Oid;
 
 use super::facts::{self, Fact, field};
-use crate::object::Id;
 use crate::object::ids::{BTREE_AM, HEAP_AM, PG_DEFAULT, PG_GLOBAL};
+use crate::object::{Id, NamedMethod};
 use crate::snapshot::Snapshot;
 
 /// An access method.
 pub fn access_method(name: &str) -> Option<Id> {
     ACCESS_METHODS.iter().find(|m| m.1 == name).map(|m| m.0)
+}
+
+/// The name of one.
+pub fn access_method_name(id: Id) -> Option<&'static str> {
+    ACCESS_METHODS.iter().find(|m| m.0 == id).map(|m| m.1)
+}
+
+/// One that the server or an extension has, as users' are described.
+pub fn built_in_method(name: &str) -> Option<NamedMethod> {
+    let (oid, name, handler, kind) = *ACCESS_METHODS.iter().find(|m| m.1 == name)?;
+    Some(NamedMethod { oid, name: name.to_owned(), kind, handler })
+}
+
+/// The access method that a handler of PostgreSQL's stands for: oid and kind.
+pub fn handled_method(handler: Id) -> Option<(Id, char)> {
+    ACCESS_METHODS.iter().find(|m| m.2 == handler && handler != 0).map(|m| (m.0, m.3))
 }
 
 /// A language.

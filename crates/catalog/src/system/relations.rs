@@ -41,6 +41,7 @@ fn table_class(cx: &SystemCx<'_>, t: &Table) -> Vec<Datum> {
             oid(match t.kind {
                 TableKind::View | TableKind::Foreign => 0,
                 _ if t.is_partitioned() => 0,
+                _ if t.method != 0 => t.method,
                 _ => HEAP_AM,
             }),
         )
@@ -115,7 +116,7 @@ fn index_class(cx: &SystemCx<'_>, i: &Index) -> Vec<Datum> {
     let whole = table.is_some_and(|t| t.is_partitioned());
     class_row(cx, i.oid, &i.name, i.schema, i.rel)
         .set("relowner", oid(owner))
-        .set("relam", oid(i.method.oid()))
+        .set("relam", oid(if i.named_method != 0 { i.named_method } else { i.method.oid() }))
         .set("relkind", if whole { 'I' } else { 'i' })
         .set("relispartition", i.parent != 0)
         .set("relpersistence", table.map_or('p', |t| t.persistence()))

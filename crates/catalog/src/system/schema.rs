@@ -107,7 +107,15 @@ pub(super) fn pg_am(cx: &SystemCx<'_>) -> Rows {
             .set("amtype", *kind)
             .done()
     };
-    Ok(ACCESS_METHODS.iter().filter(is_there).map(one).collect())
+    let own = cx.catalog.named_methods().map(|m| {
+        row(PG_CATALOG, "pg_am")
+            .set("oid", oid(m.oid))
+            .set("amname", m.name.as_str())
+            .set("amhandler", oid(m.handler))
+            .set("amtype", m.kind)
+            .done()
+    });
+    Ok(ACCESS_METHODS.iter().filter(is_there).map(one).chain(own).collect())
 }
 
 pub(super) fn pg_language(cx: &SystemCx<'_>) -> Rows {

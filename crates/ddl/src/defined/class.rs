@@ -1,6 +1,6 @@
 //! CREATE OPERATOR CLASS and FAMILY, ALTER OPERATOR FAMILY.
 
-use base::{Error, Oid, Result, err};
+use base::{AccessMethod, Error, Oid, Result, err};
 use catalog::routine::RoutineInfo;
 use catalog::system::named;
 use catalog::{
@@ -18,7 +18,10 @@ use crate::defined::place::{full, place, put, require_superuser, schemas_of};
 /// The demands of an access method on its operator classes.
 struct Method {
     oid: u32,
+    /// The name of the method whose code it is.
     name: &'static str,
+    /// Its own name.
+    shown: String,
     /// Strategies; 0: any.
     strategies: i32,
     /// Support functions.
@@ -51,27 +54,30 @@ const fn method(
     stores: bool,
     options: i32,
 ) -> Method {
-    Method { oid: 0, name, strategies, functions, orders, stores, options }
+    Method { oid: 0, name, shown: String::new(), strategies, functions, orders, stores, options }
 }
 
 fn bad(message: impl std::fmt::Display) -> Error {
     err!(INVALID_OBJECT_DEFINITION, "{message}")
 }
 
-fn method_named(name: &str) -> Result<Method> {
+fn method_named(view: &Snapshot, name: &str) -> Result<Method> {
     let missing = || err!(UNDEFINED_OBJECT, "access method \"{name}\" does not exist");
-    let oid = named::access_method(name).ok_or_else(missing)?;
-    let found = METHODS.into_iter().find(|m| m.name == name).ok_or_else(missing)?;
-    Ok(Method { oid, ..found })
+    let known = view.access_method_named(name).ok_or_else(missing)?;
+    let behind = match AccessMethod::of_oid(known.oid) {
+        Some(own) => Some(own),
+        None => named::handled_method(known.handler).and_then(|m| AccessMethod::of_oid(m.0)),
+    };
+    let found = METHODS.into_iter().find(|m| behind.is_some_and(|behind| m.name == behind.name()));
+    let found = found.ok_or_else(missing)?;
+    Ok(Method { oid: known.oid, shown: name.to_owned(), ..found })
 }
 
-/// An access method's name.
-pub fn method_name(id: u32) -> &'static str {
-    METHODS
-        .iter()
-        .map(|m| m.name)
-        .find(|name| named::access_method(name) == Some(id))
-        .unwrap_or("btree")
+impl Method {
+    /// The oid of the method whose code it is.
+    fn base(&self) -> u32 {
+        AccessMethod::named(self.name).map_or(self.oid, AccessMethod::oid)
+    }
 }
 
 /// An operator class by name.
@@ -79,7 +85,7 @@ pub fn method_name(id: u32) -> &'static str {
 /// # Errors
 /// `42704`, `3F000`.
 pub fn find_class(view: &Snapshot, path: &[u32], name: &Name, method: &str) -> Result<u32> {
-    let am = method_named(method)?;
+    let am = method_named(view, method)?;
     let of_schema = |schema: u32| {
         let mut own = view.operator_classes();
         let is =
@@ -103,7 +109,7 @@ pub fn find_class(view: &Snapshot, path: &[u32], name: &Name, method: &str) -> R
 /// # Errors
 /// `42704`, `3F000`.
 pub fn find_family(view: &Snapshot, path: &[u32], name: &Name, method: &str) -> Result<u32> {
-    let am = method_named(method)?;
+    let am = method_named(view, method)?;
     let of_schema = |schema: u32| {
         let mut own = view.operator_families();
         let is =
@@ -125,7 +131,7 @@ pub fn find_family(view: &Snapshot, path: &[u32], name: &Name, method: &str) -> 
 /// CREATE OPERATOR FAMILY; the family's oid.
 pub fn create_family(name: &Name, method: &str, cx: &mut ExecContext<'_>) -> Result<u32> {
     let schema = place(cx, name, "operator family")?;
-    let am = method_named(method)?;
+    let am = method_named(&cx.catalog_tx.view(), method)?;
     require_superuser(cx, "must be superuser to create an operator family")?;
     make_family(name, &am, schema, cx)
 }
@@ -139,7 +145,7 @@ fn make_family(name: &Name, am: &Method, schema: u32, cx: &mut ExecContext<'_>) 
             DUPLICATE_OBJECT,
             "operator family \"{}\" for access method \"{}\" already exists",
             name.name,
-            am.name
+            am.shown
         );
     }
     let oid = super::super::new_oid(cx, schema)?;
@@ -165,7 +171,7 @@ struct Members {
 /// CREATE OPERATOR CLASS.
 pub fn create(def: &ClassDef, cx: &mut ExecContext<'_>) -> Result<()> {
     let schema = place(cx, &def.name, "operator class")?;
-    let am = method_named(&def.method)?;
+    let am = method_named(&cx.catalog_tx.view(), &def.method)?;
     require_superuser(cx, "must be superuser to create an operator class")?;
     let view = cx.catalog_tx.view();
     let family = match &def.family {
@@ -196,7 +202,7 @@ pub fn create(def: &ClassDef, cx: &mut ExecContext<'_>) -> Result<()> {
     if key.is_some() && !am.stores {
         return Err(bad(format_args!(
             "storage type cannot be different from data type for access method \"{}\"",
-            am.name
+            am.shown
         )));
     }
     let view = cx.catalog_tx.view();
@@ -207,7 +213,7 @@ pub fn create(def: &ClassDef, cx: &mut ExecContext<'_>) -> Result<()> {
             DUPLICATE_OBJECT,
             "operator class \"{}\" for access method \"{}\" already exists",
             def.name.name,
-            am.name
+            am.shown
         );
     }
     if def.default
@@ -228,6 +234,7 @@ pub fn create(def: &ClassDef, cx: &mut ExecContext<'_>) -> Result<()> {
     let made = OperatorClass {
         usable,
         code,
+        base: if am.base() == am.oid { 0 } else { am.base() },
         behind,
         oid,
         name: def.name.name.clone(),
@@ -283,7 +290,7 @@ fn index_behind(view: &Snapshot, am: &Method, input: Oid, members: &Members) -> 
         }
         "gin" => match support(2).or_else(|| support(3)) {
             Some(code) if types::extension::gin_class(&code, input).is_some() => (true, code),
-            _ => (false, String::new()),
+            _ => as_built_in(am, input, members),
         },
         "hnsw" | "ivfflat" => {
             let norm = if support(2).is_some() { "+norm" } else { "" };
@@ -296,10 +303,28 @@ fn index_behind(view: &Snapshot, am: &Method, input: Oid, members: &Members) -> 
         "bloom" => (types::opclass::default_class(403, input).is_some(), String::new()),
         "gist" => match support(1) {
             Some(code) if types::extension::gist_class(&code, input).is_some() => (true, code),
-            _ => (false, String::new()),
+            _ => as_built_in(am, input, members),
         },
-        _ => (false, String::new()),
+        _ => as_built_in(am, input, members),
     }
+}
+
+/// The class of PostgreSQL's that has all of a class's functions and operators under the same numbers: its code answers
+/// for the class. (The same without them: no such class.)
+fn as_built_in(am: &Method, input: Oid, members: &Members) -> (bool, String) {
+    let has_all = |class: &&types::opclass::Class| {
+        let functions = types::opclass::support_functions(class.family, [class.ty, class.ty]);
+        let operators = types::opclass::family_operators(class.family, [class.ty, class.ty]);
+        !members.functions.is_empty()
+            && members.functions.iter().all(|f| functions.contains(&(f.number, Oid(f.function))))
+            && members.operators.iter().all(|o| {
+                (o.left, o.right) != (class.ty.0, class.ty.0)
+                    || operators.contains(&(o.number, Oid(o.operator)))
+            })
+    };
+    let of_type = |c: &&types::opclass::Class| c.method == am.base() && c.ty == input;
+    let found = types::opclass::classes().iter().filter(of_type).find(has_all);
+    found.map_or((false, String::new()), |class| (true, format!("={}", class.oid)))
 }
 
 /// The class that a type has by default.
@@ -354,7 +379,7 @@ fn add_item(
             if sort_family != 0 && !am.orders {
                 return Err(bad(format_args!(
                     "access method \"{}\" does not support ordering operators",
-                    am.name
+                    am.shown
                 )));
             }
             if sort_family == 0 && result != BOOL {
@@ -600,8 +625,8 @@ pub fn alter_family(
     items: &[ClassItem],
     cx: &mut ExecContext<'_>,
 ) -> Result<()> {
-    let am = method_named(method)?;
     let view = cx.catalog_tx.view();
+    let am = method_named(&view, method)?;
     let id = find_family(&view, cx.search_path, name, method)?;
     require_superuser(cx, "must be superuser to alter an operator family")?;
     rights::require_owner(cx, AclKind::Defined, id, "operator family", &full(name))?;

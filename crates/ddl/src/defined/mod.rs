@@ -3,6 +3,7 @@
 
 mod cast;
 pub mod class;
+pub mod method;
 pub mod operator;
 pub mod place;
 pub mod statements;
@@ -104,6 +105,10 @@ pub(super) fn find(wanted: &DefineTarget, cx: &mut ExecContext<'_>) -> Result<De
         DefineTarget::TextSearch(kind, name) => {
             text_search::lookup(*kind, name, cx).map(|id| target(&view, id))
         }
+        DefineTarget::Method(name) => match view.access_method_named(name) {
+            Some(found) => Ok(target(&view, found.oid)),
+            None => Err(err!(UNDEFINED_OBJECT, "access method \"{name}\" does not exist")),
+        },
         DefineTarget::Transform(ty, language) => {
             Err(super::comment_builtin::no_transform(*ty, language))
         }
@@ -119,6 +124,7 @@ fn kind_word(wanted: &DefineTarget) -> &'static str {
         DefineTarget::Family(..) => "operator family",
         DefineTarget::Conversion(_) => "conversion",
         DefineTarget::Statistics(_) => "statistics object",
+        DefineTarget::Method(_) => "access method",
         DefineTarget::TextSearch(kind, _) => kind.words().1,
         _ => "object",
     }
@@ -132,6 +138,9 @@ fn require_owner(
 ) -> Result<()> {
     if let DefineTarget::Cast(source, target) = wanted {
         return cast::require_owner(*source, *target, cx);
+    }
+    if matches!(wanted, DefineTarget::Method(_)) {
+        return place::require_superuser(cx, "must be superuser");
     }
     if let DefineTarget::Statistics(name) = wanted {
         return statistics::require_owner(found.oid(), name, cx);
@@ -182,6 +191,7 @@ fn class_of(wanted: &DefineTarget) -> u32 {
         DefineTarget::Cast(..) => class::CAST,
         DefineTarget::Class(..) => class::OPERATOR_CLASS,
         DefineTarget::Family(..) => class::OPERATOR_FAMILY,
+        DefineTarget::Method(_) => class::ACCESS_METHOD,
         DefineTarget::TextSearch(TextSearchKind::Configuration, _) => class::TS_CONFIG,
         DefineTarget::TextSearch(TextSearchKind::Dictionary, _) => class::TS_DICT,
         DefineTarget::TextSearch(TextSearchKind::Parser, _) => class::TS_PARSER,
@@ -232,8 +242,8 @@ fn check_free(object: &Defined, schema: u32, to: &str, cx: &mut ExecContext<'_>)
         Defined::Family(f) => Some(f.method),
         _ => None,
     };
-    let of = method
-        .map_or_else(String::new, |m| format!(" for access method \"{}\"", class::method_name(m)));
+    let method = method.and_then(|m| view.access_method_name(m));
+    let of = method.map_or_else(String::new, |m| format!(" for access method \"{m}\""));
     base::bail!(
         DUPLICATE_OBJECT,
         "{} \"{to}\"{of} already exists in schema \"{place}\"",
@@ -414,7 +424,12 @@ pub fn describe(view: &Snapshot, path: &[u32], id: u32) -> String {
 pub fn users(view: &Snapshot, id: u32) -> Vec<(Item, bool)> {
     let mut out = Vec::new();
     for object in view.defined().filter(|d| d.oid() != id && d.uses().contains(&id)) {
-        let along = matches!(&**object, Defined::Class(c) if c.family == id);
+        // A class goes with its family, a family with its access method.
+        let along = match &**object {
+            Defined::Class(c) => c.family == id,
+            Defined::Family(f) => f.method == id,
+            _ => false,
+        };
         out.push((Item::Defined(object.oid()), along));
     }
     for ty in view.user_types() {

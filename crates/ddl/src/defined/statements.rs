@@ -7,7 +7,7 @@ use exec::context::ExecContext;
 use exec::rights;
 use sql::define_statement::{DefineStatement, DefineTarget};
 
-use super::{cast, operator, statistics, text_search};
+use super::{cast, method, operator, statistics, text_search};
 use crate::defined::place::full;
 use crate::defined::{
     DefinedTarget, class_of, create_conversion, create_language, extension_named, find, rename,
@@ -37,6 +37,9 @@ pub fn run(statement: &DefineStatement, cx: &mut ExecContext<'_>) -> Result<()> 
         }
         DefineStatement::CreateConversion { name, from, to, function, default } => {
             create_conversion(name, (from, to), function, *default, cx)
+        }
+        DefineStatement::CreateMethod { name, kind, handler } => {
+            method::create(name, *kind, handler, cx)
         }
         DefineStatement::CreateStatistics(def) => statistics::create(def, cx),
         DefineStatement::AlterStatistics { target, rows, if_exists } => {
@@ -85,6 +88,12 @@ fn drop(
 ) -> Result<()> {
     let mut items = Vec::new();
     for wanted in targets {
+        if let DefineTarget::Class(_, method) | DefineTarget::Family(_, method) = wanted
+            && cx.catalog_tx.view().access_method_named(method).is_none()
+        {
+            // IF EXISTS is about the class.
+            base::bail!(UNDEFINED_OBJECT, "access method \"{method}\" does not exist");
+        }
         let found = match find(wanted, cx) {
             Ok(found) => found,
             Err(error) if if_exists => {

@@ -6,9 +6,9 @@ use exec::context::ExecContext;
 use exec::rights;
 use sql::utility::RoutineRef;
 
+use crate::defined::place::full;
 use crate::depend::drop_items;
 use crate::function::{find, is_missing, owned_word};
-use crate::function_body::type_list;
 use crate::item::Item;
 use crate::notice;
 
@@ -24,20 +24,22 @@ pub fn drop(
 ) -> Result<()> {
     let mut items = Vec::new();
     for routine in routines {
+        if let Some(missing) = &routine.missing {
+            let message = format!("{missing}, skipping");
+            notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
+            continue;
+        }
         let function = match find(routine, cx) {
             Ok(function) => function,
             Err(error) if if_exists && is_missing(&error) => {
                 let kind = routine.kind.to_lowercase();
-                let message = match &routine.args {
-                    _ if error.code() == base::sqlstate::UNDEFINED_SCHEMA => {
-                        format!("{}, skipping", error.message())
-                    }
-                    Some(args) => format!(
+                let message = match error.code() == base::sqlstate::UNDEFINED_SCHEMA {
+                    true => format!("{}, skipping", error.message()),
+                    false => format!(
                         "{kind} {}({}) does not exist, skipping",
-                        routine.name.name,
-                        type_list(args, ",")
+                        full(&routine.name),
+                        routine.written.join(",")
                     ),
-                    None => format!("{kind} {}() does not exist, skipping", routine.name.name),
                 };
                 notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
                 continue;

@@ -115,6 +115,7 @@ pub fn check_step(table: &Table, step: &AlterTable) -> Result<()> {
             AlterTable::ColumnForeignOptions { .. } if !foreign => "ALTER COLUMN ... OPTIONS",
             AlterTable::SetLogged(true) if foreign => "SET LOGGED",
             AlterTable::SetLogged(false) if foreign => "SET UNLOGGED",
+            AlterTable::SetMethod(_) if foreign => "SET ACCESS METHOD",
             AlterTable::ReplicaIdentity(..) if foreign => "REPLICA IDENTITY",
             AlterTable::ClusterOn(Some(_)) if foreign => "CLUSTER ON",
             AlterTable::ClusterOn(None) if foreign => "SET WITHOUT CLUSTER",

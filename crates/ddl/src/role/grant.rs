@@ -241,8 +241,14 @@ fn language(name: &str, view: &Snapshot) -> Result<u32> {
 fn function(name: &Name, args: Option<&[base::Oid]>, cx: &mut ExecContext<'_>) -> Result<u32> {
     if cx.catalog_tx.view().has_functions_named(&name.name) {
         let args = args.map(<[base::Oid]>::to_vec);
-        let routine =
-            sql::utility::RoutineRef { kind: "ROUTINE", name: name.clone(), args, all_args: None };
+        let routine = sql::utility::RoutineRef {
+            kind: "ROUTINE",
+            name: name.clone(),
+            args,
+            all_args: None,
+            written: Vec::new(),
+            missing: None,
+        };
         return crate::function::find(&routine, cx).map(|f| f.oid);
     }
     // Those that don't run here have rights, too.

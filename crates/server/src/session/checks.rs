@@ -43,16 +43,31 @@ fn invalid(id: SettingId, text: &str) -> base::Error {
     err!(INVALID_PARAMETER_VALUE, "invalid value for parameter \"{}\": \"{text}\"", id.def().name)
 }
 
+/// Whether it can be an access method's name; whether it is one of tables, [`existing_table_method`] knows.
 fn table_method(text: &str) -> Result<()> {
-    let refused =
-        |detail: String| invalid(setting::DEFAULT_TABLE_ACCESS_METHOD, text).detail(detail);
-    match text {
-        "heap" => Ok(()),
-        "" => Err(refused("default_table_access_method cannot be empty.".to_owned())),
-        name if catalog::system::named::access_method(name).is_some() => {
-            Err(err!(WRONG_OBJECT_TYPE, "access method \"{name}\" is not of type TABLE"))
+    if text.is_empty() {
+        let refused = invalid(setting::DEFAULT_TABLE_ACCESS_METHOD, text);
+        return Err(refused.detail("default_table_access_method cannot be empty."));
+    }
+    Ok(())
+}
+
+/// `22023` unless a session may have this access method of tables by default.
+///
+/// # Errors
+/// `55000` for one of indexes.
+pub fn existing_table_method(text: &str, catalog: &catalog::Snapshot) -> Result<()> {
+    match catalog.access_method_named(text).map(|method| method.kind) {
+        Some('t') => Ok(()),
+        Some(_) => Err(err!(
+            OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "access method \"{text}\" is not of type TABLE"
+        )),
+        None if text.is_empty() => table_method(text),
+        None => {
+            let refused = invalid(setting::DEFAULT_TABLE_ACCESS_METHOD, text);
+            Err(refused.detail(format!("Table access method \"{text}\" does not exist.")))
         }
-        name => Err(refused(format!("Table access method \"{name}\" does not exist."))),
     }
 }
 

@@ -75,6 +75,12 @@ impl SessionState {
     pub(super) fn assign(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<()> {
         let id = match base::settings::SettingId::find(name) {
             Some(id) if id == setting::ROLE || id == setting::SESSION_AUTHORIZATION => id,
+            Some(setting::DEFAULT_TABLE_ACCESS_METHOD) => {
+                if let Some(method) = value {
+                    super::checks::existing_table_method(method, &self.catalog_tx.view())?;
+                }
+                return self.settings.set(name, value, local);
+            }
             _ => return self.settings.set(name, value, local),
         };
         let catalog = self.catalog_tx.view();

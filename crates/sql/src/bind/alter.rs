@@ -319,8 +319,13 @@ impl Binder<'_> {
             T::AtNoForceRowSecurity => AlterTable::ForceRowSecurity(false),
             // So it is already: there are no oids.
             T::AtDropOids => return Ok(()),
-            // There is one, so it is that already.
-            T::AtSetAccessMethod => return super::define::check_table_method(&cmd.name),
+            T::AtSetAccessMethod if steps.iter().any(|s| matches!(s, AlterTable::SetMethod(_))) => {
+                return Err(base::err!(
+                    FEATURE_NOT_SUPPORTED,
+                    "cannot have multiple SET ACCESS METHOD subcommands"
+                ));
+            }
+            T::AtSetAccessMethod => AlterTable::SetMethod(cmd.name.clone()),
             T::AtSetLogged => AlterTable::SetLogged(true),
             T::AtSetUnLogged => AlterTable::SetLogged(false),
             T::AtReplicaIdentity => match inner(&cmd.def) {

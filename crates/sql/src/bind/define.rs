@@ -1,6 +1,6 @@
 //! CREATE and DROP of tables, indexes, schemas.
 
-use base::{AccessMethod, Result, err};
+use base::{Result, err};
 use catalog::{Column, ForeignKeyAction, OnCommit, Table, TableKind};
 use pg_query::{NodeEnum, protobuf as pb};
 
@@ -12,6 +12,7 @@ use crate::utility::{
     Persistence, SequenceOptions, Utility,
 };
 
+use super::index_class::UsedMethod;
 use super::{Binder, ast, inner};
 
 impl Binder<'_> {
@@ -85,7 +86,6 @@ impl Binder<'_> {
         if !matches!(stmt.tablespacename.as_str(), "" | "pg_default") {
             return Err(base::Error::unsupported("tablespaces"));
         }
-        check_table_method(&stmt.access_method)?;
         let mut columns: Vec<ColumnDef> = Vec::new();
         let mut constraints = Vec::new();
         let mut indexes = Vec::new();
@@ -153,6 +153,7 @@ impl Binder<'_> {
         Ok(Utility::CreateTable {
             of_type: of_type.map_or(0, |ty| ty.0),
             foreign: None,
+            method: (!stmt.access_method.is_empty()).then(|| stmt.access_method.clone()),
             partition,
             name,
             columns,
@@ -787,7 +788,7 @@ impl Binder<'_> {
         let mut columns = Vec::with_capacity(stmt.index_params.len());
         for node in &stmt.index_params {
             let Some(NodeEnum::IndexElem(elem)) = &node.node else { continue };
-            columns.push(self.index_key(&rel, elem, &columns, method)?);
+            columns.push(self.index_key(&rel, elem, &columns, &method)?);
         }
         let mut include = Vec::new();
         for node in &stmt.index_including_params {
@@ -817,8 +818,9 @@ impl Binder<'_> {
             concurrently: stmt.concurrent,
             unique: stmt.unique,
             if_not_exists: stmt.if_not_exists,
-            options: self.index_options(&stmt.options, method)?,
-            method,
+            options: self.index_options(&stmt.options, method.code)?,
+            method: method.code,
+            named_method: method.own,
         })
     }
 
@@ -828,7 +830,7 @@ impl Binder<'_> {
         rel: &crate::logical::TableRel,
         elem: &pb::IndexElem,
         before: &[IndexKey],
-        method: AccessMethod,
+        method: &UsedMethod,
     ) -> Result<IndexKey> {
         let descending = elem.ordering == pb::SortByDir::SortbyDesc as i32;
         let nulls_first = match pb::SortByNulls::try_from(elem.nulls_ordering) {
@@ -848,8 +850,8 @@ impl Binder<'_> {
             let (ty, own) = column.map_or((0, 0), |c| (c.ty, self.cx.catalog.column_collation(c)));
             let collation = self.key_collation(elem, base::Oid(ty))?.unwrap_or(own);
             let class = self.index_class(elem, base::Oid(ty), method)?;
-            let class_options = self.class_options(elem, class, base::Oid(ty), method)?;
-            self.check_dimensions(class, column.map_or(-1, |c| c.typmod), method)?;
+            let class_options = self.class_options(elem, class, base::Oid(ty), method.code)?;
+            self.check_dimensions(class, column.map_or(-1, |c| c.typmod), method.code)?;
             return Ok(IndexKey {
                 name,
                 expression: None,
@@ -906,8 +908,8 @@ impl Binder<'_> {
             .hint("Use the COLLATE clause to set the collation explicitly."));
         }
         let class = self.index_class(elem, expr.ty(), method)?;
-        let class_options = self.class_options(elem, class, expr.ty(), method)?;
-        self.check_dimensions(class, self.typmod_of(&expr), method)?;
+        let class_options = self.class_options(elem, class, expr.ty(), method.code)?;
+        self.check_dimensions(class, self.typmod_of(&expr), method.code)?;
         Ok(IndexKey { name, expression, collation, descending, nulls_first, class, class_options })
     }
 
@@ -1146,19 +1148,6 @@ pub(crate) fn table_columns(rel: &crate::logical::TableRel, expr: &crate::Expr) 
     numbers
 }
 
-/// A table that exists only to bind expressions over its columns.
-/// `0A000`.
-/// Tables are heaps; an empty name is the usual one's.
-pub(crate) fn check_table_method(name: &str) -> Result<()> {
-    if matches!(name, "" | "heap") {
-        return Ok(());
-    }
-    Err(match catalog::system::named::access_method(name) {
-        Some(_) => err!(WRONG_OBJECT_TYPE, "access method \"{name}\" is not of type TABLE"),
-        None => err!(UNDEFINED_OBJECT, "access method \"{name}\" does not exist"),
-    })
-}
-
 fn on_system_columns() -> base::Error {
     err!(FEATURE_NOT_SUPPORTED, "index creation on system columns is not supported")
 }
@@ -1173,6 +1162,7 @@ fn has_system_columns(rel: &crate::logical::TableRel, expr: &crate::expr::Expr) 
     })
 }
 
+/// A table that exists only to bind expressions over its columns.
 fn transient_table(name: &str, columns: &[ColumnDef]) -> Table {
     Table {
         name: name.to_owned(),

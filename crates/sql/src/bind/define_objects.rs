@@ -66,6 +66,11 @@ impl Binder<'_> {
                 function: self.name_of_list(&s.func_name),
                 default: s.def,
             },
+            NodeEnum::CreateAmStmt(s) => DefineStatement::CreateMethod {
+                name: s.amname.clone(),
+                kind: s.amtype.chars().next().unwrap_or('i'),
+                handler: self.name_of_list(&s.handler_name),
+            },
             NodeEnum::CreatePlangStmt(s) => DefineStatement::CreateLanguage {
                 name: s.plname.clone(),
                 replace: s.replace,
@@ -351,6 +356,9 @@ impl Binder<'_> {
             }
             (Ok(T::ObjectOpclass), _) => DefineTarget::Class(behind(), method()),
             (Ok(T::ObjectOpfamily), _) => DefineTarget::Family(behind(), method()),
+            (Ok(T::ObjectAccessMethod), Some(NodeEnum::String(name))) => {
+                DefineTarget::Method(name.sval.clone())
+            }
             (Ok(T::ObjectConversion), _) => DefineTarget::Conversion(self.name_of_list(items)),
             (Ok(T::ObjectStatisticExt), _) => DefineTarget::Statistics(self.name_of_list(items)),
             _ if text_search_kind(kind).is_some() => {

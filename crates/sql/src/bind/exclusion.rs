@@ -77,11 +77,11 @@ impl Binder<'_> {
     pub(crate) fn exclusion(&mut self, table: &Table, def: &ExcludeDef) -> Result<Exclusion> {
         let rel = self.table_rel(std::sync::Arc::new(table.clone()), &table.name)?;
         let method = self.index_method(&def.index)?;
-        if !method.properties().exclusion {
+        if !method.code.properties().exclusion {
             base::bail!(
                 FEATURE_NOT_SUPPORTED,
                 "access method \"{}\" does not support exclusion constraints",
-                method.name()
+                method.name
             );
         }
         let mut keys = Vec::new();
@@ -95,14 +95,14 @@ impl Binder<'_> {
                     elem.name
                 );
             }
-            let key = self.index_key(&rel, elem, &keys, method)?;
+            let key = self.index_key(&rel, elem, &keys, &method)?;
             let ty = match &key.expression {
                 Some((_, ty, _)) => *ty,
                 None => Oid(table.column(&key.name).map_or(0, |(_, c)| c.ty)),
             };
             let ty = types::user::base_type(ty, -1).0;
             let column = catalog::IndexColumn { class: key.class, ..Default::default() };
-            let class = opclass::class(column.class_of(method, ty.0));
+            let class = opclass::class(column.class_of(method.code, ty.0));
             operators.push(self.excluding_operator(names, ty, class)?);
             keys.push(key);
         }
@@ -115,8 +115,9 @@ impl Binder<'_> {
             Some(node) => Some(self.index_predicate(&rel, node)?.0),
             None => None,
         };
-        let options = self.index_options(&def.index.options, method)?;
-        Ok(Exclusion { method, keys, operators, include, predicate, options })
+        let options = self.index_options(&def.index.options, method.code)?;
+        let (method, named_method) = (method.code, method.own);
+        Ok(Exclusion { method, named_method, keys, operators, include, predicate, options })
     }
 
     /// The operator with a name for two values of a key's type: commutative, and one of its class's family.

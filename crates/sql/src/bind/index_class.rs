@@ -7,32 +7,47 @@ use types::opclass;
 use super::define::def_value;
 use super::{Binder, ast};
 
+/// The access method that an index is to have.
+pub(super) struct UsedMethod {
+    /// The method whose code it is.
+    pub code: AccessMethod,
+    /// The oid of the user's access method that was named; 0: it is the method itself.
+    pub own: u32,
+    /// The name that was used.
+    pub name: String,
+}
+
+impl UsedMethod {
+    /// Its oid in `pg_am`.
+    fn oid(&self) -> u32 {
+        if self.own == 0 { self.code.oid() } else { self.own }
+    }
+}
+
 impl Binder<'_> {
     /// The method of USING, which must do what the statement asks of it.
-    pub(super) fn index_method(&self, stmt: &pb::IndexStmt) -> Result<AccessMethod> {
+    pub(super) fn index_method(&self, stmt: &pb::IndexStmt) -> Result<UsedMethod> {
         let name = match stmt.access_method.as_str() {
             "" => "btree",
             "rtree" => "gist",
             name => name,
         };
-        let location = stmt.relation.as_ref().map_or(-1, |r| r.location);
-        let Some(method) = AccessMethod::named(name) else {
-            return Err(match catalog::system::named::access_method(name) {
-                Some(_) if name != "heap" => {
-                    self.unsupported(&format!("index access method \"{name}\""), location)
-                }
-                Some(_) => err!(
-                    INTERNAL_ERROR,
-                    "index access method handler function 3 did not return an IndexAmRoutine struct"
-                ),
-                None => err!(UNDEFINED_OBJECT, "access method \"{name}\" does not exist"),
-            });
-        };
-        if let Some(extension) = method.extension()
-            && self.cx.catalog.extension_named(extension).is_none()
-        {
-            base::bail!(UNDEFINED_OBJECT, "access method \"{name}\" does not exist");
+        let missing = || err!(UNDEFINED_OBJECT, "access method \"{name}\" does not exist");
+        let known = self.cx.catalog.access_method_named(name).ok_or_else(missing)?;
+        if known.kind != 'i' {
+            return Err(err!(
+                INTERNAL_ERROR,
+                "index access method handler function {} did not return an IndexAmRoutine struct",
+                known.handler
+            ));
         }
+        let behind = match AccessMethod::of_oid(known.oid) {
+            Some(method) => Some((method, 0)),
+            None => catalog::system::named::handled_method(known.handler)
+                .and_then(|(id, _)| AccessMethod::of_oid(id))
+                .map(|method| (method, known.oid)),
+        };
+        let (method, own) = behind.ok_or_else(missing)?;
         let of = method.properties();
         let cannot = |what: &str| {
             Error::new(
@@ -49,7 +64,7 @@ impl Binder<'_> {
         if stmt.index_params.len() > 1 && !of.multi_column {
             return Err(cannot("multicolumn indexes"));
         }
-        Ok(method)
+        Ok(UsedMethod { code: method, own, name: name.to_owned() })
     }
 
     /// WITH (…), as its method takes it.
@@ -148,11 +163,11 @@ impl Binder<'_> {
         &self,
         elem: &pb::IndexElem,
         ty: Oid,
-        method: AccessMethod,
+        method: &UsedMethod,
     ) -> Result<u32> {
         let found = self.named_class(elem, ty, method)?;
-        let name = method.name();
-        if !method.properties().ordered {
+        let name = &method.name;
+        if !method.code.properties().ordered {
             if elem.ordering != pb::SortByDir::SortbyDefault as i32 {
                 base::bail!(
                     FEATURE_NOT_SUPPORTED,
@@ -195,24 +210,25 @@ impl Binder<'_> {
         Ok(())
     }
 
-    fn named_class(&self, elem: &pb::IndexElem, ty: Oid, method: AccessMethod) -> Result<u32> {
+    fn named_class(&self, elem: &pb::IndexElem, ty: Oid, method: &UsedMethod) -> Result<u32> {
         if let Some(own) = self.own_class(elem, ty, method)? {
             return Ok(own);
         }
+        // A user's access method has no classes but users'.
         let default = opclass::default_class(method.oid(), ty);
         let shown = || types::io::format_type(ty, -1);
         let names = ast::strings(&elem.opclass);
         if names.is_empty() {
             return match default {
                 Some(class) => {
-                    self.require_class(method, class, ty, elem)?;
+                    self.require_class(method.code, class, ty, elem)?;
                     Ok(0)
                 }
                 None => Err(err!(
                     UNDEFINED_OBJECT,
                     "data type {} has no default operator class for access method \"{}\"",
                     shown(),
-                    method.name()
+                    method.name
                 )
                 .hint(
                     "You must specify an operator class for the index or define a default operator \
@@ -232,7 +248,7 @@ impl Binder<'_> {
                 UNDEFINED_OBJECT,
                 "operator class \"{}\" does not exist for access method \"{}\"",
                 names.join("."),
-                method.name()
+                method.name
             )
         })?;
         if !opclass::accepts(class, ty) {
@@ -243,19 +259,14 @@ impl Binder<'_> {
                 shown()
             );
         }
-        self.require_class(method, class, ty, elem)?;
+        self.require_class(method.code, class, ty, elem)?;
         Ok(if default.is_some_and(|d| d.oid == class.oid) { 0 } else { class.oid })
     }
 }
 
 impl Binder<'_> {
     /// A class that the catalog has (an extension's), by its name or as the default of a type without a built-in one.
-    fn own_class(
-        &self,
-        elem: &pb::IndexElem,
-        ty: Oid,
-        method: AccessMethod,
-    ) -> Result<Option<u32>> {
+    fn own_class(&self, elem: &pb::IndexElem, ty: Oid, method: &UsedMethod) -> Result<Option<u32>> {
         let base = types::user::base_type(ty, -1).0;
         let takes = |c: &catalog::OperatorClass| {
             let input = Oid(c.input);
@@ -311,7 +322,8 @@ impl Binder<'_> {
         let mut out = Vec::with_capacity(elem.opclassopts.len());
         let base = types::user::base_type(ty, -1).0;
         let column = catalog::IndexColumn { class, ..Default::default() };
-        let class = opclass::class(column.class_of(method, base.0)).map_or("", |c| c.name);
+        let class = opclass::class(opclass::resolved(column.class_of(method, base.0)))
+            .map_or("", |c| c.name);
         for node in &elem.opclassopts {
             let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
             let value = def_value(def).unwrap_or_else(|| "true".to_owned());

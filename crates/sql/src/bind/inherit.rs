@@ -310,6 +310,7 @@ impl Binder<'_> {
         failure: base::Error,
     ) -> crate::utility::Utility {
         crate::utility::Utility::CreateTable {
+            method: None,
             of_type: 0,
             foreign: None,
             partition: crate::partition::PartitionClause::default(),

@@ -739,7 +739,9 @@ impl Binder<'_> {
             && matches!(kind, "PROCEDURE" | "ROUTINE")
             && all_args.len() == object.objfuncargs.len())
         .then_some(all_args);
-        Ok(RoutineRef { kind, name: self.name_of_list(&object.objname), args, all_args })
+        let name = self.name_of_list(&object.objname);
+        let written = object.objargs.iter().filter_map(written_type).collect();
+        Ok(RoutineRef { kind, name, args, all_args, written, missing: None })
     }
 
     /// DROP FUNCTION, PROCEDURE, ROUTINE; None for other kinds of objects.
@@ -755,7 +757,19 @@ impl Binder<'_> {
         let mut routines = Vec::with_capacity(stmt.objects.len());
         for node in &stmt.objects {
             let Some(NodeEnum::ObjectWithArgs(object)) = &node.node else { return Ok(None) };
-            routines.push(self.routine_ref(stmt.remove_type, object)?);
+            let found = match self.routine_ref(stmt.remove_type, object) {
+                // Without its types there is no such function either.
+                Err(error) if stmt.missing_ok && is_missing(&error) => {
+                    let plain = pb::ObjectWithArgs {
+                        objname: object.objname.clone(),
+                        ..pb::ObjectWithArgs::default()
+                    };
+                    let routine = self.routine_ref(stmt.remove_type, &plain)?;
+                    RoutineRef { missing: Some(error.message().to_owned()), ..routine }
+                }
+                found => found.map_err(base::Error::without_position)?,
+            };
+            routines.push(found);
         }
         Ok(Some(Utility::DropRoutine {
             routines,
@@ -981,4 +995,17 @@ pub(crate) fn wrong_kind(name: &str, args: &[Expr], procedure: bool) -> base::Er
 /// Whether a callee is a user's function.
 pub(crate) fn is_users(row: &FunctionRow) -> bool {
     row.oid >= Oid::FIRST_USER
+}
+
+/// A type as it is written: `pg_catalog.int4[]`.
+fn written_type(node: &pb::Node) -> Option<String> {
+    let Some(NodeEnum::TypeName(name)) = &node.node else { return None };
+    let array = if name.array_bounds.is_empty() { "" } else { "[]" };
+    Some(format!("{}{array}", ast::strings(&name.names).join(".")))
+}
+
+/// Whether a type, or its schema, is not there.
+fn is_missing(error: &base::Error) -> bool {
+    use base::sqlstate::{UNDEFINED_OBJECT, UNDEFINED_SCHEMA};
+    [UNDEFINED_OBJECT, UNDEFINED_SCHEMA].contains(&error.code())
 }

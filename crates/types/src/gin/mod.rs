@@ -83,6 +83,7 @@ pub fn register(class: u32, make: Maker) {
 
 /// The class with an oid, for values of this type; None: the house doesn't have it.
 pub fn class(oid: u32, ty: Oid) -> Option<Arc<dyn GinClass>> {
+    let oid = opclass::resolved(oid);
     match opclass::class(oid).map(|c| c.name) {
         Some("array_ops") => Some(Arc::new(array::ArrayOps::new(ty))),
         Some("jsonb_ops") => Some(Arc::new(jsonb::JsonbOps)),

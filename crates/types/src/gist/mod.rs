@@ -99,6 +99,7 @@ pub fn register(class: u32, make: Maker) {
 
 /// The class with an oid, for values of this type; None: the house doesn't have it.
 pub fn class(oid: u32, ty: Oid) -> Option<Arc<dyn GistClass>> {
+    let oid = opclass::resolved(oid);
     let class = opclass::class(oid)?;
     match (class.name, class.method) {
         ("range_ops" | "multirange_ops", 783 | 4000) if opclass::code(oid).is_none() => {

@@ -1,0 +1,25 @@
+-- DROP … IF EXISTS of functions, triggers, rules and classes: what may be missing.
+drop function if exists foo(no_such_type, int);
+drop function if exists no_such_schema.foo(int);
+drop function if exists foo(no_such_schema.t);
+drop function foo(no_such_type);
+drop procedure if exists foo(varchar(10), int[], double precision);
+drop aggregate if exists foo(*);
+drop aggregate if exists foo(no_such_type);
+drop function if exists foo;
+drop procedure if exists public.foo(int);
+create function foo(int) returns int language sql as 'select 1';
+drop function if exists foo(no_such_type), foo(int), foo(text);
+select count(*) from pg_proc where proname = 'foo';
+drop trigger t on no_such_schema.no_such_table;
+drop trigger if exists t on no_such_schema.no_such_table;
+drop trigger if exists t on no_such_table;
+drop rule r on no_such_schema.no_such_table;
+drop rule if exists r on no_such_schema.no_such_table;
+drop policy p on no_such_schema.no_such_table;
+drop policy if exists p on no_such_schema.no_such_table;
+drop operator class if exists c using no_such_method;
+drop operator family if exists f using no_such_method;
+drop operator class if exists c using btree;
+drop access method if exists no_such_method;
+drop access method no_such_method;
