@@ -334,7 +334,8 @@ fn returned(
         let exprs = given.iter().enumerate().map(|(n, c)| Expr::Column(n as u16, c.ty)).collect();
         return Ok((Some(exprs), columns));
     }
-    if given.len() == 1 && given[0].ty == RECORD {
+    let rows = function.row_of.and_then(|id| cx.catalog.table(id)).map_or(0, |t| t.row_type[0]);
+    if given.len() == 1 && (given[0].ty == RECORD || rows != 0 && given[0].ty == Oid(rows)) {
         // One row value instead of its columns.
         let columns = wanted.into_iter().map(|(name, ty)| (name.into(), ty)).collect();
         return Ok((Some(vec![Expr::Column(0, RECORD)]), columns));

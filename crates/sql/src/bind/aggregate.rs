@@ -11,6 +11,7 @@ use crate::logical::Col;
 use crate::walk;
 
 use super::function::Signature;
+use super::scope::Place;
 use super::{Binder, Scope, inner};
 
 /// The arguments of the aggregates that make JSON become JSON here, where their types are known.
@@ -161,12 +162,18 @@ impl Binder<'_> {
     ) -> Result<Option<Expr>> {
         let Some(node) = inner(&call.agg_filter) else { return Ok(None) };
         let position = self.at(super::ast::location(node));
-        let bound = self.expr(scope, node)?;
-        self.boolean(bound, "FILTER", position).map(Some)
+        let place = scope.place.replace(Place::Filter);
+        let bound = self.expr(scope, node);
+        scope.place.set(place);
+        self.boolean(bound?, "FILTER", position).map(Some)
     }
 
     /// The level that an aggregate belongs to: the innermost one whose columns its arguments use.
-    fn aggregate_level<'s, 'p>(&self, scope: &'s Scope<'p>, args: &[Expr]) -> &'s Scope<'p>
+    pub(crate) fn aggregate_level<'s, 'p>(
+        &self,
+        scope: &'s Scope<'p>,
+        args: &[Expr],
+    ) -> &'s Scope<'p>
     where
         'p: 's,
     {
@@ -207,7 +214,7 @@ impl Binder<'_> {
     }
 
     /// Whether a column comes from this level's FROM.
-    fn belongs_to(&self, scope: &Scope<'_>, col: Col) -> bool {
+    pub(crate) fn belongs_to(&self, scope: &Scope<'_>, col: Col) -> bool {
         scope.items.iter().any(|item| {
             item.table.as_ref().is_some_and(|t| t.column(col).is_some())
                 || item.columns.iter().any(|c| {

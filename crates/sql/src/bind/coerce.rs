@@ -258,6 +258,9 @@ impl Binder<'_> {
         {
             return self.row_as(fields.to_vec(), &shape, to, context, position).map(Some);
         }
+        if from == RECORD && self.row_type_of(&expr) == Some(to) {
+            return Ok(Some(Expr::Relabel(Box::new(expr), to)));
+        }
         if let Expr::Param(param, _) = &expr
             && self.is_lifted()
             && widens(from, to)
@@ -558,6 +561,10 @@ impl Binder<'_> {
     pub(crate) fn boolean(&mut self, expr: Expr, what: &str, position: u32) -> Result<Expr> {
         let from = expr.ty();
         match self.coerce(expr, BOOL, CastContext::Assignment, position)? {
+            Some(e) if self.expands && crate::walk::has_set(&e) => {
+                Err(err!(DATATYPE_MISMATCH, "argument of {what} must not return a set")
+                    .at(position))
+            }
             Some(e) => Ok(e),
             None => Err(err!(
                 DATATYPE_MISMATCH,

@@ -269,7 +269,7 @@ impl Binder<'_> {
             let mut query =
                 self.combine(pb::SetOperation::SetopUnion, select.all, both.0, both.1)?;
             self.resolve_output(&mut query)?;
-            let query = self.order_and_limit(query, select)?;
+            let query = self.order_and_limit(query, select, parent)?;
             let query = self.named_columns(cte, query)?;
             self.ctes[index].outer = query.rel.outer_columns();
             self.ctes[index].query = query;

@@ -246,6 +246,19 @@ impl<'a> Binder<'a> {
         rows: Vec<Vec<Expr>>,
         around: Option<Rel>,
     ) -> Result<Input> {
+        if let [row] = rows.as_slice()
+            && row.iter().any(walk::has_set)
+        {
+            let targets: Vec<TargetEntry> = (table.columns.iter().zip(row))
+                .map(|(column, value)| TargetEntry {
+                    name: column.name.clone(),
+                    expr: value.clone(),
+                    typmod: column.typmod,
+                })
+                .collect();
+            let (rel, cols) = self.project_set(around.unwrap_or(Rel::OneRow), &targets)?;
+            return Ok(Input { rel, cols });
+        }
         if let Some(around) = around {
             let mut cols = Vec::with_capacity(table.columns.len());
             for column in &table.columns {
@@ -309,7 +322,10 @@ impl<'a> Binder<'a> {
         applied: Option<Applied>,
     ) -> Result<Input> {
         let mut scope = Scope::new(None);
-        scope.place.set(Place::Values);
+        scope.place.set(match select.values_lists.len() {
+            1 => Place::ValuesRow,
+            _ => Place::Values,
+        });
         let around = applied.and_then(|applied| {
             scope.items.extend(applied.items);
             applied.rel

@@ -247,7 +247,7 @@ impl Binder<'_> {
                 {
                     return Ok(expr);
                 }
-                self.find_qualified(scope, None, table, name, c.location)
+                self.qualified_or_attribute(scope, (None, table), name, c.location)
             }
             [.., schema, table, name] => {
                 if (self.cx.arguments.is_some() || !self.inlining.is_empty())
@@ -256,13 +256,30 @@ impl Binder<'_> {
                 {
                     return Ok(expr);
                 }
-                self.find_qualified(scope, Some(schema), table, name, c.location)
+                self.qualified_or_attribute(scope, (Some(schema), table), name, c.location)
             }
             [] => Err(err!(SYNTAX_ERROR, "empty column reference").at(position)),
         }
     }
 
-    fn whole_row(
+    /// A relation's column, or a function of its row in the place of one.
+    fn qualified_or_attribute(
+        &mut self,
+        scope: &Scope<'_>,
+        (schema, table): (Option<&str>, &str),
+        name: &str,
+        location: i32,
+    ) -> Result<Expr> {
+        match self.find_qualified(scope, schema, table, name, location) {
+            Err(error) if error.code() == base::sqlstate::UNDEFINED_COLUMN => {
+                let call = self.attribute_of(scope, (schema, table), name, location)?;
+                call.ok_or(error)
+            }
+            found => found,
+        }
+    }
+
+    pub(super) fn whole_row(
         &mut self,
         scope: &Scope<'_>,
         schema: Option<&str>,
@@ -582,6 +599,11 @@ impl Binder<'_> {
             return Err(err!(SYNTAX_ERROR, "BETWEEN needs two bounds").at(position));
         };
         for part in [&value, &low, &high] {
+            if self.expands && crate::walk::has_set(part) {
+                return Err(
+                    err!(DATATYPE_MISMATCH, "argument of AND must not return a set").at(position)
+                );
+            }
             self.pin(part);
         }
         let negated = matches!(kind, K::AexprNotBetween | K::AexprNotBetweenSym);
@@ -688,7 +710,11 @@ impl Binder<'_> {
                 Some(subject) => self.binary("=", subject.clone(), test, at)?,
                 None => test,
             };
-            let test = self.boolean(test, "CASE/WHEN", at)?;
+            // A set in the subject is CASE's error, not the test's.
+            let test = match &subject {
+                Some(subject) if crate::walk::has_set(subject) => test,
+                _ => self.boolean(test, "CASE/WHEN", at)?,
+            };
             let result = self.expr_box(scope, &when.result)?;
             let at = inner(&when.result).map_or(0, |n| self.at(ast::location(n)));
             types.push((result.ty(), at));

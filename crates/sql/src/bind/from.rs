@@ -424,6 +424,7 @@ impl Binder<'_> {
         let call = self.expr(&around, node);
         self.keep_call = false;
         let call = call?;
+        around.check_top_of_from(&call)?;
         let mut call = self.resolve_unknown(call)?;
         self.note(f, Part::Call, std::slice::from_ref(&call));
         let location = ast::location(node);
@@ -541,6 +542,7 @@ impl Binder<'_> {
             let call = self.expr(&around, node);
             self.keep_call = false;
             let call = call?;
+            around.check_top_of_from(&call)?;
             let mut call = self.resolve_unknown(call)?;
             written.push(call.clone());
             let definitions = parts.get(1).map(ast::list).unwrap_or_default();

@@ -110,6 +110,7 @@ impl Binder<'_> {
         if is_aggregate && !nested {
             scope.in_aggregate.set(true);
         }
+        let (sets_before, _) = scope.sets.get();
         let mut args = Vec::with_capacity(call.args.len());
         let mut failure = None;
         let mut named: Vec<&str> = Vec::new();
@@ -180,7 +181,8 @@ impl Binder<'_> {
             Some(Callee::Function(row)) if super::routine::is_users(row) => {
                 self.check_plain_call(call, name, position)?;
                 if row.returns_set {
-                    scope.check_set(position)?;
+                    scope.check_set(sets_before, position)?;
+                    self.expands = true;
                 }
                 self.keep_call = keep;
                 let value =
@@ -208,7 +210,8 @@ impl Binder<'_> {
                     return Ok(Expr::Const(Datum::Oid(ty.0), REGTYPE));
                 }
                 if row.returns_set {
-                    scope.check_set(position)?;
+                    scope.check_set(sets_before, position)?;
+                    self.expands = true;
                 }
                 let args = self.named_in_order(row, args, &named)?;
                 self.function(row, args, position)
@@ -468,6 +471,11 @@ impl Binder<'_> {
     /// `text(x)`, `int4('5')`: a type's name used as a function.
     fn function_as_cast(&mut self, name: &str, mut args: Vec<Expr>, position: u32) -> Result<Expr> {
         let inputs: Vec<Oid> = args.iter().map(Expr::ty).collect();
+        if let [row] = &args[..]
+            && let Some(column) = self.projection(row, name, -1)
+        {
+            return Ok(column);
+        }
         if let (Some(io), Some(arg)) = (types::TypeIo::by_name(name), args.pop()) {
             let from = arg.ty();
             let possible = from == UNKNOWN

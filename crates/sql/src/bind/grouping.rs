@@ -237,6 +237,7 @@ impl Binder<'_> {
             None => Some(GroupingSets { sets: vec![(0..groups.len()).collect()], masks }),
             Some(sets) => Some(GroupingSets { sets, masks }),
         };
+        let rel = self.sets_below_groups(rel, &mut groups, &scope.aggs.borrow())?;
         self.group_by_keys(scope, &mut groups, sets.is_some())?;
         let input = Box::new(rel);
         let rel = Rel::Aggregate { input, groups, aggs: scope.aggs.take(), plain, sets };
@@ -283,7 +284,15 @@ impl Binder<'_> {
         call: &pb::GroupingFunc,
     ) -> Result<Expr> {
         let position = self.at(call.location);
-        let place = scope.place.get();
+        if call.args.len() > 31 {
+            return Err(
+                err!(TOO_MANY_ARGUMENTS, "GROUPING must have fewer than 32 arguments").at(position)
+            );
+        }
+        let args = self.holding(|b| b.expr_list(scope, &call.args))?;
+        // As with aggregates: it is about the groups of the level whose columns it names.
+        let owner = self.aggregate_level(scope, &args);
+        let place = owner.place.get();
         if !matches!(place, Place::Having | Place::Target | Place::OrderBy | Place::Window) {
             return Err(err!(
                 GROUPING_ERROR,
@@ -292,16 +301,10 @@ impl Binder<'_> {
             )
             .at(position));
         }
-        if call.args.len() > 31 {
-            return Err(
-                err!(TOO_MANY_ARGUMENTS, "GROUPING must have fewer than 32 arguments").at(position)
-            );
-        }
-        let args = self.holding(|b| b.expr_list(scope, &call.args))?;
         let places = call.args.iter().map(|a| self.at(ast::location_of(a)));
         let args = args.into_iter().zip(places).collect();
         let col = self.new_var("grouping", INT4, -1)?;
-        scope.groupings.borrow_mut().push((col, args));
+        owner.groupings.borrow_mut().push((col, args));
         Ok(Expr::Column(col, INT4))
     }
 

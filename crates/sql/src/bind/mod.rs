@@ -20,6 +20,7 @@ mod absent;
 pub(crate) mod aggregate;
 pub(crate) mod alter;
 pub(crate) mod ast;
+mod attribute;
 pub(crate) mod coerce;
 pub(crate) mod collation;
 mod column_options;
@@ -75,6 +76,7 @@ pub(crate) mod similar;
 mod statistics;
 pub(crate) mod sublink;
 mod subscript;
+mod target_sets;
 pub(crate) mod through;
 mod trigger;
 mod typed_table;
@@ -198,6 +200,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) inlining: Vec<inline::Inlining>,
     /// The view below others that is changed itself, because its rules are looked at; 0: none.
     pub(crate) changed_view: u32,
+    /// The statement has a set-returning call somewhere.
+    pub(crate) expands: bool,
     /// What a rule lets the statement see that is bound next.
     pub(crate) applied: Option<rule::Applied>,
     /// Conditions of INSTEAD rules that must not hold for the rows of the statement that is bound next.
@@ -250,6 +254,7 @@ impl<'a> Binder<'a> {
             inlining: Vec::new(),
             keep_call: false,
             changed_view: 0,
+            expands: false,
             applied: None,
             excepted: Vec::new(),
             returned: Vec::new(),

@@ -290,6 +290,7 @@ impl Binder<'_> {
         position: u32,
     ) -> Result<Expr> {
         let function = self.function_of(found, name, position)?;
+        self.expands |= function.returns_set;
         let declared: &[Oid] =
             if found.left == Oid::INVALID { &[found.right] } else { &[found.left, found.right] };
         let signature = Signature { declared, result: found.result };

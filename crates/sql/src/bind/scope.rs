@@ -84,6 +84,8 @@ pub(crate) enum Place {
     Limit,
     From,
     Values,
+    /// The only row of an INSERT's VALUES, which is computed as a SELECT's list.
+    ValuesRow,
     Returning,
     Set,
     Default,
@@ -93,6 +95,8 @@ pub(crate) enum Place {
     IndexWhere,
     Execute,
     Window,
+    WindowFrame,
+    Filter,
     When,
     CopyWhere,
     Transform,
@@ -115,7 +119,7 @@ impl Place {
             Place::OrderBy => "ORDER BY",
             Place::Limit => "LIMIT",
             Place::From => "functions in FROM",
-            Place::Values => "VALUES",
+            Place::Values | Place::ValuesRow => "VALUES",
             Place::Returning => "RETURNING",
             Place::Set => "UPDATE",
             Place::Default => "DEFAULT expressions",
@@ -124,7 +128,8 @@ impl Place {
             Place::IndexKey => "index expressions",
             Place::IndexWhere => "index predicates",
             Place::Execute => "EXECUTE parameters",
-            Place::Window => "window definitions",
+            Place::Window | Place::WindowFrame => "window definitions",
+            Place::Filter => "FILTER",
             Place::When => "MERGE WHEN conditions",
             Place::TriggerWhen => "trigger WHEN conditions",
             Place::Policy => "policy expressions",
@@ -141,7 +146,15 @@ impl Place {
     }
 
     fn allows_sets(self) -> bool {
-        matches!(self, Place::Target | Place::From | Place::OrderBy | Place::GroupBy)
+        matches!(
+            self,
+            Place::Target
+                | Place::From
+                | Place::OrderBy
+                | Place::GroupBy
+                | Place::Window
+                | Place::ValuesRow
+        )
     }
 }
 
@@ -213,7 +226,7 @@ impl<'p> Scope<'p> {
 
     /// `42803` where aggregates may not stand.
     pub fn check_aggregate(&self, position: u32) -> Result<()> {
-        if self.in_aggregate.get() {
+        if self.in_aggregate.get() && self.place.get() != Place::Filter {
             return Err(
                 err!(GROUPING_ERROR, "aggregate function calls cannot be nested").at(position)
             );
@@ -230,10 +243,12 @@ impl<'p> Scope<'p> {
         Ok(())
     }
 
-    /// `0A000` where set-returning functions may not stand.
-    pub fn check_set(&self, position: u32) -> Result<()> {
+    /// `0A000` where set-returning functions may not stand. `before`: how many of them had been seen
+    /// before the call's arguments.
+    pub fn check_set(&self, before: u32, position: u32) -> Result<()> {
         let place = self.place.get();
-        if !place.allows_sets() || self.in_aggregate.get() {
+        let (seen, last) = self.sets.get();
+        if !place.allows_sets() {
             return Err(err!(
                 FEATURE_NOT_SUPPORTED,
                 "set-returning functions are not allowed in {}",
@@ -241,9 +256,44 @@ impl<'p> Scope<'p> {
             )
             .at(position));
         }
-        self.sets.set((self.sets.get().0 + 1, position));
+        let around = match () {
+            () if self.in_aggregate.get() => Some("aggregate"),
+            () if self.in_window.get() && place != Place::Window => Some("window"),
+            () => None,
+        };
+        if let Some(kind) = around {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "{kind} function calls cannot contain set-returning function calls"
+            )
+            .hint("You might be able to move the set-returning function into a LATERAL FROM item.")
+            .at(position));
+        }
+        if place == Place::From && seen > before {
+            return Err(below_top_of_from(last));
+        }
+        self.sets.set((seen + 1, position));
         Ok(())
     }
+
+    /// `0A000` when a set-returning call stands inside of a call in FROM that returns none.
+    pub fn check_top_of_from(&self, call: &Expr) -> Result<()> {
+        let (seen, last) = self.sets.replace((0, 0));
+        let mut top = call;
+        while let Expr::Relabel(inner, _) | Expr::Collate(inner, ..) = top {
+            top = inner;
+        }
+        let at_top = matches!(top, Expr::Call { function, .. } if function.returns_set);
+        if seen > 0 && !at_top && crate::walk::has_set(call) {
+            return Err(below_top_of_from(last));
+        }
+        Ok(())
+    }
+}
+
+fn below_top_of_from(position: u32) -> base::Error {
+    err!(FEATURE_NOT_SUPPORTED, "set-returning functions must appear at top level of FROM")
+        .at(position)
 }
 
 impl Binder<'_> {

@@ -8,7 +8,7 @@ use types::oids::*;
 
 use crate::expr::{Expr, SortKey};
 use crate::logical::{Col, Query, Rel, RelLock};
-use crate::plan::{LockRowsWait, OutputColumn};
+use crate::plan::{LockRowsWait, OutputColumn, ScanColumn};
 use crate::walk;
 
 use super::record::{Part, SelectRecord};
@@ -119,7 +119,8 @@ impl Binder<'_> {
         // Expressions that must be found again elsewhere keep their literals.
         let compares = !stmt.group_clause.is_empty()
             || !stmt.distinct_clause.is_empty()
-            || stmt.sort_clause.iter().any(is_complex_sort);
+            || stmt.sort_clause.iter().any(is_complex_sort)
+            || is_windowed_by_calls(stmt);
         let list = if compares {
             self.holding(|b| b.target_list(&scope, &stmt.target_list, Place::Target))?
         } else {
@@ -175,18 +176,20 @@ impl Binder<'_> {
             rel = self.grouped(&scope, rel, (groups, sets), &mut targets, having)?;
         }
         let windowed = !scope.windows.borrow().is_empty();
-        let locks = self.row_locks(&scope, stmt, grouped, windowed)?;
+        let expands = targets.list.iter().any(|t| walk::has_set(&t.expr));
+        let locks = self.row_locks(&scope, stmt, (grouped, windowed, expands))?;
         for lock in &locks {
             self.guard_locked(&mut rel, &lock.table)?;
         }
         let mut recheck = self.guards_of(locks.iter().map(|lock| lock.table.base));
         recheck.extend(conditions);
         if windowed {
+            rel = self.sets_below_windows(&scope, rel, &mut targets.list)?;
             let sorted: Vec<Expr> =
                 order.iter().map(|o| targets.list[o.target].expr.clone()).collect();
             rel = self.windows(&scope, rel, &sorted);
         }
-        let limits = self.limits(stmt)?;
+        let limits = self.limits(stmt, &scope)?;
         self.assemble(rel, targets, order, distinct, locks, recheck, limits)
     }
 
@@ -194,7 +197,7 @@ impl Binder<'_> {
     fn assemble(
         &mut self,
         mut rel: Rel,
-        targets: Targets,
+        mut targets: Targets,
         order: Vec<OrderBy>,
         distinct: Option<Vec<usize>>,
         locks: Vec<RelLock>,
@@ -202,11 +205,9 @@ impl Binder<'_> {
         limits: Limits,
     ) -> Result<Query> {
         let sets = targets.list.iter().any(|t| walk::has_set(&t.expr));
-        let first = sets
-            || distinct.is_some()
-            || order.iter().any(|o| walk::is_volatile(&targets.list[o.target].expr));
+        let changes = order.iter().any(|o| walk::is_volatile(&targets.list[o.target].expr));
         let output = self.describe_targets(&targets.list[..targets.visible])?;
-        if !first {
+        if !sets && distinct.is_none() && !changes {
             // Sort the input, project what is left.
             let mut keys: Vec<SortKey> =
                 order.iter().map(|o| sort_key_of(o, targets.list[o.target].expr.clone())).collect();
@@ -220,28 +221,47 @@ impl Binder<'_> {
             let (rel, cols) = self.project(rel, &targets.list[..targets.visible])?;
             return Ok(Query { rel, cols, output });
         }
-        let (projected, cols) = if sets {
-            self.project_set(rel, &targets.list)?
-        } else {
-            self.project(rel, &targets.list)?
-        };
-        rel = projected;
-        let mut keys: Vec<SortKey> =
-            order.iter().map(|o| sort_key_of(o, self.column(cols[o.target]))).collect();
+        // Errors that have a place in the target.
         for o in &order {
-            // An error that has a place in the target.
             self.sort_value(targets.list[o.target].expr.clone())?;
         }
+        let whole = distinct.as_ref().is_some_and(Vec::is_empty);
+        if whole {
+            for target in &targets.list[..targets.visible] {
+                self.equal_value(&target.expr)?;
+            }
+        }
+        let on = distinct.as_deref().unwrap_or_default();
+        let compared: Vec<usize> =
+            order.iter().map(|o| o.target).chain(on.iter().copied()).collect();
+        // Sets to which no comparison refers are expanded last.
+        let late = sets
+            && !order.is_empty()
+            && !whole
+            && !limits.ties
+            && !compared.iter().any(|t| walk::has_set(&targets.list[*t].expr));
+        let ahead = late || !locks.is_empty();
+        let mut cols = Vec::new();
+        if ahead {
+            rel = self.project_compared(rel, &mut targets, &compared, (&locks, &recheck))?;
+        } else {
+            (rel, cols) = match sets {
+                true => self.project_set(rel, &targets.list)?,
+                false => self.project(rel, &targets.list)?,
+            };
+            for (target, col) in targets.list.iter_mut().zip(&cols) {
+                target.expr = self.column(*col);
+            }
+        }
+        let mut keys: Vec<SortKey> =
+            order.iter().map(|o| sort_key_of(o, targets.list[o.target].expr.clone())).collect();
         self.sort_values(&mut keys)?;
         let ties = keys.iter().map(|k| k.expr.clone()).collect();
         match distinct {
             None => rel = sorted(rel, keys),
-            Some(on) if on.is_empty() => {
-                for target in &targets.list[..targets.visible] {
-                    self.equal_value(&target.expr)?;
-                }
-                let mut all: Vec<Expr> =
-                    cols[..targets.visible].iter().map(|c| self.column(*c)).collect();
+            Some(_) if whole => {
+                let visible = &targets.list[..targets.visible];
+                let mut all: Vec<Expr> = visible.iter().map(|t| t.expr.clone()).collect();
                 self.equal_values(&mut all)?;
                 rel = Rel::Distinct { input: Box::new(rel), keys: all, sorted: false };
                 rel = sorted(rel, keys);
@@ -251,20 +271,73 @@ impl Binder<'_> {
                 for target in &on {
                     if !order.iter().any(|o| o.target == *target) {
                         full.push(SortKey {
-                            expr: self.sort_value(self.column(cols[*target]))?,
+                            expr: self.sort_value(targets.list[*target].expr.clone())?,
                             descending: false,
                             nulls_first: false,
                         });
                     }
                 }
                 rel = sorted(rel, full);
-                let mut keys: Vec<Expr> = on.iter().map(|t| self.column(cols[*t])).collect();
+                let mut keys: Vec<Expr> =
+                    on.iter().map(|t| targets.list[*t].expr.clone()).collect();
                 self.equal_values(&mut keys)?;
                 rel = Rel::Distinct { input: Box::new(rel), keys, sorted: true };
             }
         }
-        rel = limits.over(rel, ties);
-        Ok(Query { rel, cols: cols[..targets.visible].to_vec(), output })
+        if !locks.is_empty() {
+            rel = Rel::Lock { input: Box::new(rel), targets: locks, recheck };
+        }
+        if !ahead {
+            rel = limits.over(rel, ties);
+            cols.truncate(targets.visible);
+            return Ok(Query { rel, cols, output });
+        }
+        targets.list.truncate(targets.visible);
+        if sets {
+            (rel, cols) = self.project_set(rel, &targets.list)?;
+            rel = limits.over(rel, ties);
+        } else {
+            rel = limits.over(rel, ties);
+            (rel, cols) = self.project(rel, &targets.list)?;
+        }
+        Ok(Query { rel, cols, output })
+    }
+
+    /// Computes the targets that rows are compared by, which become columns; what the others and
+    /// row locks need is passed on.
+    fn project_compared(
+        &mut self,
+        rel: Rel,
+        targets: &mut Targets,
+        compared: &[usize],
+        (locks, recheck): (&[RelLock], &[Expr]),
+    ) -> Result<Rel> {
+        let mut passed = Vec::new();
+        let mut own = Vec::new();
+        for (n, target) in targets.list.iter().enumerate() {
+            match compared.contains(&n) {
+                true => own.push(n),
+                false => walk::columns_of(&target.expr, &mut passed),
+            }
+        }
+        let list: Vec<TargetEntry> = own.iter().map(|n| targets.list[*n].clone()).collect();
+        recheck.iter().for_each(|e| walk::columns_of(e, &mut passed));
+        let mut available = Vec::new();
+        rel.output(&mut available);
+        passed.retain(|c| available.contains(c));
+        for lock in locks {
+            let system = [ScanColumn::Tid, ScanColumn::Root, ScanColumn::TableOid];
+            passed.extend(system.map(|c| lock.table.col(c)));
+        }
+        passed.sort_unstable();
+        passed.dedup();
+        let (rel, cols) = self.project(rel, &list)?;
+        for (n, col) in own.iter().zip(&cols) {
+            targets.list[*n].expr = self.column(*col);
+        }
+        let Rel::Project { input, mut exprs, set } = rel else { return Ok(rel) };
+        exprs.extend(passed.iter().map(|c| (*c, self.column(*c))));
+        Ok(Rel::Project { input, exprs, set })
     }
 
     /// The typmod that a cast names.
@@ -309,56 +382,6 @@ impl Binder<'_> {
         }
         let cols = exprs.iter().map(|(c, _)| *c).collect();
         Ok((Rel::Project { input: Box::new(rel), exprs, set: false }, cols))
-    }
-
-    /// A projection with set-returning calls: they are computed first, then what is around them.
-    fn project_set(&mut self, rel: Rel, targets: &[TargetEntry]) -> Result<(Rel, Vec<Col>)> {
-        let mut sets: Vec<(Col, Expr)> = Vec::new();
-        let mut rest = Vec::with_capacity(targets.len());
-        for target in targets {
-            let expr = self.extract_sets(target.expr.clone(), &mut sets)?;
-            rest.push(TargetEntry { name: target.name.clone(), expr, typmod: target.typmod });
-        }
-        // Calls whose arguments are calls themselves wait for a projection of their own.
-        let mut rel = rel;
-        while !sets.is_empty() {
-            let waiting: Vec<Col> = sets.iter().map(|(c, _)| *c).collect();
-            let (later, now): (Vec<_>, Vec<_>) = sets.into_iter().partition(|(_, e)| {
-                let mut used = Vec::new();
-                walk::columns_of(e, &mut used);
-                used.iter().any(|c| waiting.contains(c))
-            });
-            let mut passed = Vec::new();
-            rest.iter().for_each(|t| walk::columns_of(&t.expr, &mut passed));
-            later.iter().for_each(|(_, e)| walk::columns_of(e, &mut passed));
-            let mut available = Vec::new();
-            rel.output(&mut available);
-            passed.sort_unstable();
-            passed.dedup();
-            passed.retain(|c| available.contains(c));
-            let mut exprs = now;
-            exprs.extend(passed.iter().map(|c| (*c, self.column(*c))));
-            rel = Rel::Project { input: Box::new(rel), exprs, set: true };
-            sets = later;
-        }
-        self.project(rel, &rest)
-    }
-
-    fn extract_sets(&mut self, e: Expr, sets: &mut Vec<(Col, Expr)>) -> Result<Expr> {
-        sched::check_stack()?;
-        if !walk::has_set(&e) {
-            return Ok(e);
-        }
-        let e = walk::map_children(e, &mut |child| self.extract_sets(child, sets))?;
-        match e {
-            Expr::Call { function, ty, .. } if function.returns_set => {
-                let col = self.new_var(function.name, ty, -1)?;
-                self.note_row(col, &e);
-                sets.push((col, e));
-                Ok(Expr::Column(col, ty))
-            }
-            other => Ok(other),
-        }
     }
 
     /// The target list, `*` spread out.
@@ -634,8 +657,8 @@ impl Binder<'_> {
         }
     }
 
-    /// LIMIT and OFFSET.
-    pub(crate) fn limits(&mut self, stmt: &pb::SelectStmt) -> Result<Limits> {
+    /// LIMIT and OFFSET. `scope`: the query's own names, which they may not use, and those around it.
+    pub(crate) fn limits(&mut self, stmt: &pb::SelectStmt, scope: &Scope<'_>) -> Result<Limits> {
         let ties = stmt.limit_option == pb::LimitOption::WithTies as i32;
         if ties && stmt.sort_clause.is_empty() {
             return Err(err!(
@@ -649,31 +672,35 @@ impl Binder<'_> {
                 "row count cannot be null in FETCH FIRST ... WITH TIES clause"
             ));
         }
-        let count = self.limit(inner(&stmt.limit_count), "LIMIT")?;
-        let offset = self.limit(inner(&stmt.limit_offset), "OFFSET")?;
+        let count = self.limit(scope, inner(&stmt.limit_count), "LIMIT")?;
+        let offset = self.limit(scope, inner(&stmt.limit_offset), "OFFSET")?;
         count.iter().for_each(|e| self.note(stmt, Part::Limit, std::slice::from_ref(e)));
         offset.iter().for_each(|e| self.note(stmt, Part::Offset, std::slice::from_ref(e)));
         Ok(Limits { count, offset, ties })
     }
 
-    fn limit(&mut self, node: Option<&NodeEnum>, what: &str) -> Result<Option<Expr>> {
+    fn limit(
+        &mut self,
+        scope: &Scope<'_>,
+        node: Option<&NodeEnum>,
+        what: &str,
+    ) -> Result<Option<Expr>> {
         let Some(node) = node else { return Ok(None) };
         if matches!(node, NodeEnum::AConst(c) if c.isnull) {
             return Ok(None);
         }
         let position = self.at(ast::location(node));
-        let scope = Scope::new(None);
         scope.place.set(Place::Limit);
-        let value = match self.expr(&scope, node) {
-            Err(error) if error.code() == base::sqlstate::UNDEFINED_COLUMN => {
-                return Err(err!(
-                    INVALID_COLUMN_REFERENCE,
-                    "argument of {what} must not contain variables"
-                )
-                .at(position));
-            }
-            other => other?,
-        };
+        let value = self.expr(scope, node)?;
+        let mut used = Vec::new();
+        walk::columns_of(&value, &mut used);
+        if used.iter().any(|c| self.belongs_to(scope, *c)) {
+            return Err(err!(
+                INVALID_COLUMN_REFERENCE,
+                "argument of {what} must not contain variables"
+            )
+            .at(position));
+        }
         let from = value.ty();
         match self.coerce(value, INT8, CastContext::Assignment, position)? {
             Some(value) => Ok(Some(value)),
@@ -691,8 +718,7 @@ impl Binder<'_> {
         &mut self,
         scope: &Scope<'_>,
         stmt: &pb::SelectStmt,
-        grouped: bool,
-        windowed: bool,
+        (grouped, windowed, expands): (bool, bool, bool),
     ) -> Result<Vec<RelLock>> {
         let mut locks: Vec<RelLock> = Vec::new();
         for node in &stmt.locking_clause {
@@ -711,6 +737,9 @@ impl Binder<'_> {
             }
             if windowed {
                 return Err(not_allowed(name, "window functions"));
+            }
+            if expands {
+                return Err(not_allowed(name, "set-returning functions in the target list"));
             }
             let wait = match pb::LockWaitPolicy::try_from(clause.wait_policy) {
                 Ok(pb::LockWaitPolicy::LockWaitSkip) => LockRowsWait::Skip,
@@ -835,6 +864,23 @@ fn is_complex_sort(node: &pb::Node) -> bool {
         }
         _ => true,
     }
+}
+
+/// Whether a window is partitioned or sorted by more than columns, which the target list may compute, too.
+fn is_windowed_by_calls(stmt: &pb::SelectStmt) -> bool {
+    let complex = |def: &pb::WindowDef| {
+        let plain = |n: &pb::Node| matches!(n.node, Some(NodeEnum::ColumnRef(_)));
+        !def.partition_clause.iter().all(plain) || def.order_clause.iter().any(is_complex_sort)
+    };
+    let over = |node: &pb::Node| match &node.node {
+        Some(NodeEnum::ResTarget(target)) => match inner(&target.val) {
+            Some(NodeEnum::FuncCall(call)) => call.over.as_deref().is_some_and(complex),
+            _ => false,
+        },
+        Some(NodeEnum::WindowDef(def)) => complex(def),
+        _ => false,
+    };
+    stmt.target_list.iter().any(over) || stmt.window_clause.iter().any(over)
 }
 
 /// The name that an expression gives to its output column.

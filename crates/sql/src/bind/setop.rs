@@ -30,7 +30,7 @@ impl Binder<'_> {
         if resolve {
             self.resolve_output(&mut query)?;
         }
-        self.order_and_limit(query, stmt)
+        self.order_and_limit(query, stmt, parent)
     }
 
     fn set_tree(&mut self, stmt: &pb::SelectStmt, parent: Option<&Scope<'_>>) -> Result<Query> {
@@ -223,6 +223,7 @@ impl Binder<'_> {
         &mut self,
         mut query: Query,
         stmt: &pb::SelectStmt,
+        parent: Option<&Scope<'_>>,
     ) -> Result<Query> {
         let mut keys = Vec::with_capacity(stmt.sort_clause.len());
         for node in &stmt.sort_clause {
@@ -237,7 +238,7 @@ impl Binder<'_> {
         if !keys.is_empty() {
             query.rel = Rel::Sort { input: Box::new(query.rel), keys };
         }
-        let limits = self.limits(stmt)?;
+        let limits = self.limits(stmt, &Scope::new(parent))?;
         query.rel = limits.over(query.rel, ties);
         Ok(query)
     }
@@ -339,7 +340,7 @@ impl Binder<'_> {
             },
             Err(rows) => Rel::Values { cols: cols.clone(), rows },
         };
-        self.order_and_limit(Query { rel, cols, output }, stmt)
+        self.order_and_limit(Query { rel, cols, output }, stmt, parent)
     }
 }
 

@@ -35,7 +35,13 @@ impl Binder<'_> {
                     rest = others;
                 }
                 Some(NodeEnum::String(field)) => {
-                    value = self.field(value, &field.sval, location)?;
+                    let row = self.has_function(&field.sval).then(|| value.clone());
+                    value = match (self.field(value, &field.sval, location), row) {
+                        (Err(error), Some(row)) => {
+                            self.attribute_call(scope, row, &field.sval, location)?.ok_or(error)?
+                        }
+                        (found, _) => found?,
+                    };
                     rest = &rest[1..];
                 }
                 _ => return Err(self.unsupported("field selection", location)),

@@ -113,8 +113,10 @@ impl Binder<'_> {
                 let filter = match inner(&call.agg_filter) {
                     Some(node) => {
                         let at = self.at(ast::location(node));
-                        let bound = self.expr(scope, node)?;
-                        Some(self.boolean(bound, "FILTER", at)?)
+                        let place = scope.place.replace(Place::Filter);
+                        let bound = self.expr(scope, node);
+                        scope.place.set(place);
+                        Some(self.boolean(bound?, "FILTER", at)?)
                     }
                     None => None,
                 };
@@ -167,7 +169,7 @@ impl Binder<'_> {
 
     /// `42P20` where window functions may not stand.
     fn check_window(&self, scope: &Scope<'_>, position: u32) -> Result<()> {
-        if scope.in_aggregate.get() {
+        if scope.in_aggregate.get() && scope.place.get() != Place::Filter {
             return Err(err!(
                 GROUPING_ERROR,
                 "aggregate function calls cannot contain window function calls"
@@ -258,7 +260,7 @@ impl Binder<'_> {
                 order = inherited.order;
             }
         }
-        let frame = self.frame(scope, def, &order)?;
+        let frame = self.frame(def, &order)?;
         let framed = def.frame_options & bits::NON_DEFAULT != 0;
         let between = def.frame_options & bits::BETWEEN != 0;
         let own = WindowSpec {
@@ -312,12 +314,7 @@ impl Binder<'_> {
         Ok(out)
     }
 
-    fn frame(
-        &mut self,
-        scope: &Scope<'_>,
-        def: &pb::WindowDef,
-        order: &[SortKey],
-    ) -> Result<Frame> {
+    fn frame(&mut self, def: &pb::WindowDef, order: &[SortKey]) -> Result<Frame> {
         let has = |bit: i32| def.frame_options & bit != 0;
         let mode = match () {
             () if has(bits::ROWS) => FrameMode::Rows,
@@ -348,11 +345,9 @@ impl Binder<'_> {
             }
             _ => INT8,
         };
-        let place = scope.place.replace(Place::Window);
         let key = order.first().map_or(INT8, |k| k.expr.ty());
         let start = self.offset(&def.start_offset, start_offset, mode, (key, offset_type));
         let end = self.offset(&def.end_offset, end_offset, mode, (key, offset_type));
-        scope.place.set(place);
         let start = match start? {
             Some(e) if has(bits::START_PRECEDING) => FrameBound::Preceding(e),
             Some(e) => FrameBound::Following(e),
@@ -391,7 +386,7 @@ impl Binder<'_> {
         };
         let position = self.at(ast::location(node));
         let scope = Scope::new(None);
-        scope.place.set(Place::Window);
+        scope.place.set(Place::WindowFrame);
         let bound = match self.expr(&scope, node) {
             Err(error) if error.code() == base::sqlstate::UNDEFINED_COLUMN => {
                 return Err(err!(
@@ -512,6 +507,13 @@ impl Window {
     /// Whether a column is one of the calls'.
     pub(crate) fn has(&self, col: Col) -> bool {
         self.calls.iter().any(|(c, _)| *c == col)
+    }
+
+    /// Calls `f` with each expression over the input.
+    pub(crate) fn for_exprs<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {
+        self.calls.iter().for_each(|(_, call)| call.for_exprs(f));
+        self.partition.iter().for_each(&mut *f);
+        self.order.iter().for_each(|k| f(&k.expr));
     }
 
     /// Replaces each expression over the input.
