@@ -125,5 +125,40 @@ create type deep as (a pos, b text);
 do $$ declare x deep := row(0, 'x'); begin null; end $$;
 do $$ declare x deep; y int := 1; z deep := row(y - 1, null); begin null; end $$;
 do $$ declare x pos not null default 1; begin x := 0; end $$;
+do $$ declare a int[] := '{1,x}'; begin null; end $$;
+do $$ declare a date := 'never'; begin null; end $$;
+do $$ declare a int := 'x'; begin null; end $$;
+do $$ declare a int; begin a := 'x'; end $$;
+do $$ declare a int := 3000000000; begin null; end $$;
+do $$ declare a alias for $1; begin null; end $$;
+do $$ declare a int := (select n from (values (1), (2)) v (n)); begin null; end $$;
+do $$ declare a int := 1, 2; begin null; end $$;
+do $$ declare a int := nothing; begin null; end $$;
+create table cw (a int, b text);
+copy cw from stdin where a / b::int > 0;
+1	1
+1	0
+\.
+copy cw (a) from stdin where b is null and 1 / a = 1;
+1
+0
+\.
+create function checks() returns trigger language plpgsql as $$ begin if new.a > 2 then raise exception 'too much'; end if; return new; end $$;
+create trigger checks before insert on cw for each row execute function checks();
+create unique index on cw (a);
+copy cw from stdin;
+1	x
+3	y
+\.
+copy cw from stdin;
+1	x
+\.
+drop trigger checks on cw;
+copy cw from stdin;
+0	x
+2	y
+0	z
+2	w
+\.
 set client_min_messages = warning;
 drop schema error_context cascade;

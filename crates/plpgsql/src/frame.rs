@@ -125,7 +125,7 @@ impl<'p> Frame<'p> {
                 .map(|(p, tables)| query(Arc::new(p), tables)),
             _ => {
                 let expression = {
-                    let apart = code.kind != CodeKind::Assignment;
+                    let apart = code.kind == CodeKind::Default;
                     sql::embedded::prepare_expression(&code.text, (code.target, apart), cx)?
                 };
                 Ok(match expression {
@@ -496,7 +496,7 @@ fn inside(error: Error, code: &Code) -> Error {
 /// An error that a statement raised: with a line that names it.
 pub fn located_in(error: Error, code: &Code) -> Error {
     let what = match code.kind {
-        CodeKind::Expression => "SQL expression",
+        CodeKind::Expression | CodeKind::Default => "SQL expression",
         CodeKind::Assignment => "PL/pgSQL assignment",
         CodeKind::Statement | CodeKind::Cursor => "SQL statement",
     };

@@ -79,6 +79,8 @@ pub enum CodeKind {
     Expression,
     /// The same, assigned to a variable: how its errors name it.
     Assignment,
+    /// The first value of a variable, which is cast when it has been computed.
+    Default,
     /// A statement.
     Statement,
     /// A cursor's query.

@@ -118,10 +118,17 @@ fn prepare_selected(
         if !more {
             let alone = is_constant(&value);
             let value = match target {
-                Some((ty, typmod)) => {
-                    let cast = binder.for_variable(value, ty, typmod, 0);
-                    cast.map_err(|e| if apart { e.without_position() } else { e })?
+                // A literal that can't be cast is a text until it is assigned.
+                Some((ty, typmod)) if apart => {
+                    match binder.for_variable(value.clone(), ty, typmod, 0) {
+                        Ok(value) => value,
+                        Err(_) if value.ty() == types::oids::UNKNOWN => {
+                            binder.resolve_unknown(value)?
+                        }
+                        Err(error) => return Err(error),
+                    }
                 }
+                Some((ty, typmod)) => binder.for_variable(value, ty, typmod, 0)?,
                 None => binder.resolve_unknown(value)?,
             };
             let constant = if apart { alone } else { is_constant(&value) };

@@ -22,6 +22,7 @@ pub mod extension_statement;
 pub mod foreign;
 mod graft;
 mod identity;
+mod index_statement;
 pub mod logical;
 mod long_values;
 mod name;

@@ -11,6 +11,7 @@ use crate::comment_statement::CommentStatement;
 use crate::database::DatabaseStatement;
 use crate::define_statement::DefineStatement;
 use crate::event_trigger::EventTriggerStatement;
+pub use crate::index_statement::{ExcludeDef, Exclusion, IndexKey};
 pub use crate::name::Name;
 use crate::plan::{Plan, Prepared, Statement};
 use crate::policy::{AlterPolicy, CreatePolicy, DropPolicy};
@@ -237,53 +238,6 @@ pub enum ConstraintDefKind {
         /// Columns that ON DELETE SET sets; none: all.
         set_columns: Vec<String>,
     },
-}
-
-/// EXCLUDE as it is written.
-#[derive(Clone, Debug)]
-pub struct ExcludeDef {
-    /// The index that it asks for.
-    pub(crate) index: Box<pg_query::protobuf::IndexStmt>,
-    /// The operators' names, one for each key.
-    pub(crate) operators: Vec<Vec<String>>,
-}
-
-/// EXCLUDE, bound to its table.
-#[derive(Clone, Debug)]
-pub struct Exclusion {
-    /// The index's method.
-    pub method: AccessMethod,
-    /// The oid of the user's access method under whose name it was asked for; 0: its own.
-    pub named_method: u32,
-    /// Its keys.
-    pub keys: Vec<IndexKey>,
-    /// The operators' oids, one for each key.
-    pub operators: Vec<u32>,
-    /// INCLUDE.
-    pub include: Vec<String>,
-    /// WHERE.
-    pub predicate: Option<String>,
-    /// WITH.
-    pub options: Vec<(String, String)>,
-}
-
-/// A key of CREATE INDEX.
-#[derive(Clone, Debug)]
-pub struct IndexKey {
-    /// A column's name, or the name that an expression's index column gets.
-    pub name: String,
-    /// An expression: SQL, type, columns in it.
-    pub expression: Option<(String, Oid, Vec<u16>)>,
-    /// The collation of its values; 0: none.
-    pub collation: u32,
-    /// DESC.
-    pub descending: bool,
-    /// NULLS FIRST.
-    pub nulls_first: bool,
-    /// The operator class's oid; 0: the type's default one.
-    pub class: u32,
-    /// The class's parameters.
-    pub class_options: Vec<(String, String)>,
 }
 
 /// A step of ALTER TABLE.

@@ -104,7 +104,7 @@ impl Parser<'_, '_> {
             }
             let scalar = ty != oids::RECORD && types::user::shape(ty).is_none();
             let target = scalar.then_some((ty, typmod));
-            default = Some(self.typed_expression(&[";"], CodeKind::Expression, target)?);
+            default = Some(self.typed_expression(&[";"], CodeKind::Default, target)?);
             self.expect_sign(";")?;
         }
         if not_null && default.is_none() {

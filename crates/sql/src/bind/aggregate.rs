@@ -63,13 +63,26 @@ impl Binder<'_> {
         (args, ty): (Vec<Expr>, base::Oid),
         position: u32,
     ) -> Result<Expr> {
-        let owner = self.aggregate_level(scope, &args);
-        owner.check_aggregate(position)?;
-        scope.in_aggregate.set(true);
+        let nested = scope.in_aggregate.replace(true);
         let order = self.aggregate_order(scope, call);
         let filter = self.aggregate_filter(scope, call);
-        scope.in_aggregate.set(false);
+        scope.in_aggregate.set(nested);
         let (order, filter) = (order?, filter?);
+        let owner = {
+            let order = order.iter().map(|k| &k.expr);
+            let parts: Vec<&Expr> = args.iter().chain(order).chain(filter.iter()).collect();
+            let owner = self.aggregate_level(scope, &parts);
+            self.check_not_nested(owner, &parts)?;
+            owner
+        };
+        if !std::ptr::eq(owner, scope) && owner.place.get() == Place::From {
+            return Err(err!(
+                GROUPING_ERROR,
+                "aggregate functions are not allowed in FROM clause of their own query level"
+            )
+            .at(position));
+        }
+        owner.check_aggregate(position)?;
         // Casts that nobody wrote don't hide an argument.
         let written = |at: usize| {
             let node = call.args.get(at).and_then(|n| n.node.as_ref());
@@ -168,19 +181,34 @@ impl Binder<'_> {
         self.boolean(bound?, "FILTER", position).map(Some)
     }
 
-    /// The level that an aggregate belongs to: the innermost one whose columns its arguments use.
+    /// `42803` for an aggregate of the same level in an aggregate's arguments.
+    fn check_not_nested(&self, owner: &Scope<'_>, parts: &[&Expr]) -> Result<()> {
+        let mut cols = Vec::new();
+        parts.iter().for_each(|e| walk::columns_of(e, &mut cols));
+        let aggs = owner.aggs.borrow();
+        match cols.iter().find(|c| aggs.iter().any(|(a, _)| a == *c)) {
+            None => Ok(()),
+            Some(col) => Err(err!(GROUPING_ERROR, "aggregate function calls cannot be nested")
+                .at(self.vars[usize::from(*col)].position)),
+        }
+    }
+
+    /// The level that an aggregate belongs to: the innermost one whose columns, or aggregates, its arguments use.
     pub(crate) fn aggregate_level<'s, 'p>(
         &self,
         scope: &'s Scope<'p>,
-        args: &[Expr],
+        args: &[&Expr],
     ) -> &'s Scope<'p>
     where
         'p: 's,
     {
         let mut cols = Vec::new();
         args.iter().for_each(|a| walk::columns_of(a, &mut cols));
+        let has = |level: &Scope<'_>, col: Col| {
+            self.belongs_to(level, col) || level.aggs.borrow().iter().any(|(a, _)| *a == col)
+        };
         let mut level = scope;
-        while !cols.is_empty() && !cols.iter().any(|c| self.belongs_to(level, *c)) {
+        while !cols.is_empty() && !cols.iter().any(|c| has(level, *c)) {
             match level.parent {
                 Some(parent) => level = parent,
                 None => return scope,
@@ -242,13 +270,18 @@ impl Binder<'_> {
                 }
                 _ => None,
             });
+            // Of several sets all must have the key.
+            let common = scope.common_groups.borrow();
+            let counts = |at: usize| common.as_ref().is_none_or(|common| common.contains(&at));
             let covered = keys.as_ref().is_some_and(|(_, index)| {
                 index.columns.iter().all(|k| {
                     let key = table.col(crate::plan::ScanColumn::Attr(k.column));
-                    groups.iter().any(|(_, g)| matches!(g, Expr::Column(c, _) if *c == key))
+                    groups.iter().enumerate().any(|(at, (_, g))| {
+                        counts(at) && matches!(g, Expr::Column(c, _) if *c == key)
+                    })
                 })
             });
-            if covered && !scope.grouping_sets.get() {
+            if covered {
                 let group = self.new_var(&var.name, var.ty, var.typmod)?;
                 groups.push((group, Expr::Column(col, var.ty)));
                 if let Some((constraint, _)) = keys {

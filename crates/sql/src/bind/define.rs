@@ -12,7 +12,6 @@ use crate::utility::{
     Persistence, SequenceOptions, Utility,
 };
 
-use super::index_class::UsedMethod;
 use super::{Binder, ast, inner};
 
 impl Binder<'_> {
@@ -830,7 +829,7 @@ impl Binder<'_> {
         rel: &crate::logical::TableRel,
         elem: &pb::IndexElem,
         before: &[IndexKey],
-        method: &UsedMethod,
+        method: &crate::index_statement::UsedMethod,
     ) -> Result<IndexKey> {
         let descending = elem.ordering == pb::SortByDir::SortbyDesc as i32;
         let nulls_first = match pb::SortByNulls::try_from(elem.nulls_ordering) {

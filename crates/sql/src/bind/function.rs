@@ -171,6 +171,15 @@ impl Binder<'_> {
             return self.window_call(scope, call, over, callee, args);
         }
         match callee {
+            None if !call.agg_order.is_empty() => {
+                let inputs: Vec<Oid> = args.iter().map(Expr::ty).collect();
+                let missing = self.missing_function(&call_text(name, &inputs, &[]), position);
+                Err(missing.hint(
+                    "No aggregate function matches the given name and argument types. Perhaps you \
+                     misplaced ORDER BY; ORDER BY must appear after all regular arguments of the \
+                     aggregate.",
+                ))
+            }
             None | Some(Callee::Several) => self.function_as_cast(name, args, position),
             Some(Callee::Window(row)) => {
                 Err(err!(WRONG_OBJECT_TYPE, "window function {} requires an OVER clause", row.name)

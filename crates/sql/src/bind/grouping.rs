@@ -71,6 +71,8 @@ impl Binder<'_> {
         if groups.is_empty() && sets.len() == 1 {
             return Ok((groups, None));
         }
+        let common = (0..groups.len()).filter(|at| sets.iter().all(|set| set.contains(at)));
+        scope.common_groups.replace(Some(common.collect()));
         Ok((groups, Some(sets)))
     }
 
@@ -235,7 +237,11 @@ impl Binder<'_> {
         let sets = match sets {
             None if masks.is_empty() => None,
             None => Some(GroupingSets { sets: vec![(0..groups.len()).collect()], masks }),
-            Some(sets) => Some(GroupingSets { sets, masks }),
+            Some(mut sets) => {
+                // Columns that follow from a key which all sets have belong to all of them.
+                sets.iter_mut().for_each(|set| set.extend(count..groups.len()));
+                Some(GroupingSets { sets, masks })
+            }
         };
         let rel = self.sets_below_groups(rel, &mut groups, &scope.aggs.borrow())?;
         self.group_by_keys(scope, &mut groups, sets.is_some())?;
@@ -291,7 +297,7 @@ impl Binder<'_> {
         }
         let args = self.holding(|b| b.expr_list(scope, &call.args))?;
         // As with aggregates: it is about the groups of the level whose columns it names.
-        let owner = self.aggregate_level(scope, &args);
+        let owner = self.aggregate_level(scope, &args.iter().collect::<Vec<_>>());
         let place = owner.place.get();
         if !matches!(place, Place::Having | Place::Target | Place::OrderBy | Place::Window) {
             return Err(err!(

@@ -4,25 +4,10 @@ use base::{AccessMethod, Error, Oid, Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
 use types::opclass;
 
+use crate::index_statement::UsedMethod;
+
 use super::define::def_value;
 use super::{Binder, ast};
-
-/// The access method that an index is to have.
-pub(super) struct UsedMethod {
-    /// The method whose code it is.
-    pub code: AccessMethod,
-    /// The oid of the user's access method that was named; 0: it is the method itself.
-    pub own: u32,
-    /// The name that was used.
-    pub name: String,
-}
-
-impl UsedMethod {
-    /// Its oid in `pg_am`.
-    fn oid(&self) -> u32 {
-        if self.own == 0 { self.code.oid() } else { self.own }
-    }
-}
 
 impl Binder<'_> {
     /// The method of USING, which must do what the statement asks of it.

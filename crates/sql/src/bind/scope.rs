@@ -186,6 +186,8 @@ pub(crate) struct Scope<'p> {
     pub groupings: RefCell<Vec<(Col, Vec<(Expr, u32)>)>>,
     /// GROUP BY has grouping sets.
     pub grouping_sets: Cell<bool>,
+    /// The places of the groups that all of them have.
+    pub common_groups: RefCell<Option<Vec<usize>>>,
     /// Calls of set-returning functions so far, and where the last one stands.
     pub sets: Cell<(u32, u32)>,
 }
@@ -213,6 +215,7 @@ impl<'p> Scope<'p> {
             in_window: Cell::new(false),
             groupings: RefCell::new(Vec::new()),
             grouping_sets: Cell::new(false),
+            common_groups: RefCell::new(None),
             sets: Cell::new((0, 0)),
         }
     }

@@ -260,7 +260,7 @@ impl Binder<'_> {
                 order = inherited.order;
             }
         }
-        let frame = self.frame(def, &order)?;
+        let frame = self.frame(scope, def, &order)?;
         let framed = def.frame_options & bits::NON_DEFAULT != 0;
         let between = def.frame_options & bits::BETWEEN != 0;
         let own = WindowSpec {
@@ -314,7 +314,12 @@ impl Binder<'_> {
         Ok(out)
     }
 
-    fn frame(&mut self, def: &pb::WindowDef, order: &[SortKey]) -> Result<Frame> {
+    fn frame(
+        &mut self,
+        scope: &Scope<'_>,
+        def: &pb::WindowDef,
+        order: &[SortKey],
+    ) -> Result<Frame> {
         let has = |bit: i32| def.frame_options & bit != 0;
         let mode = match () {
             () if has(bits::ROWS) => FrameMode::Rows,
@@ -346,8 +351,12 @@ impl Binder<'_> {
             _ => INT8,
         };
         let key = order.first().map_or(INT8, |k| k.expr.ty());
-        let start = self.offset(&def.start_offset, start_offset, mode, (key, offset_type));
-        let end = self.offset(&def.end_offset, end_offset, mode, (key, offset_type));
+        let place = scope.place.replace(Place::WindowFrame);
+        let given = start_offset.then(|| inner(&def.start_offset)).flatten();
+        let start = self.offset(scope, given, mode, (key, offset_type));
+        let given = end_offset.then(|| inner(&def.end_offset)).flatten();
+        let end = self.offset(scope, given, mode, (key, offset_type));
+        scope.place.set(place);
         let start = match start? {
             Some(e) if has(bits::START_PRECEDING) => FrameBound::Preceding(e),
             Some(e) => FrameBound::Following(e),
@@ -373,30 +382,28 @@ impl Binder<'_> {
     /// A frame's offset: no columns in it.
     fn offset(
         &mut self,
-        node: &Option<Box<pb::Node>>,
-        wanted: bool,
+        scope: &Scope<'_>,
+        node: Option<&NodeEnum>,
         mode: FrameMode,
         (key, ty): (Oid, Oid),
     ) -> Result<Option<Expr>> {
-        let (Some(node), true) = (inner(node), wanted) else { return Ok(None) };
+        let Some(node) = node else { return Ok(None) };
         let word = match mode {
             FrameMode::Rows => "ROWS",
             FrameMode::Range => "RANGE",
             FrameMode::Groups => "GROUPS",
         };
         let position = self.at(ast::location(node));
-        let scope = Scope::new(None);
-        scope.place.set(Place::WindowFrame);
-        let bound = match self.expr(&scope, node) {
-            Err(error) if error.code() == base::sqlstate::UNDEFINED_COLUMN => {
-                return Err(err!(
-                    INVALID_COLUMN_REFERENCE,
-                    "argument of {word} must not contain variables"
-                )
-                .at(position));
-            }
-            other => other?,
-        };
+        let bound = self.expr(scope, node)?;
+        let mut used = Vec::new();
+        walk::columns_of(&bound, &mut used);
+        if used.iter().any(|c| self.belongs_to(scope, *c)) {
+            return Err(err!(
+                INVALID_COLUMN_REFERENCE,
+                "argument of {word} must not contain variables"
+            )
+            .at(position));
+        }
         let from = bound.ty();
         let context = match mode {
             FrameMode::Range => CastContext::Implicit,
