@@ -105,14 +105,15 @@ impl BrinIndex {
         first..first.saturating_add(self.pages_per_range)
     }
 
-    /// Fills an index whose file is empty, from rows in the table's order.
+    /// Fills an index whose file is empty, from rows in the table's order. Without rows the first range has an empty
+    /// summary, which inserts widen.
     ///
     /// # Errors
     /// As [`IndexMethod::fill`].
     pub fn fill(&self, next: &mut NextEntry<'_>) -> Result<()> {
         let ops = self.ops.clone();
         let mut current: Option<(u32, Vec<u8>)> = None;
-        let mut ended = false;
+        let (mut ended, mut filled) = (false, false);
         let mut bytes = Vec::new();
         self.tree.clone().fill(&mut |key| {
             while !ended {
@@ -123,6 +124,7 @@ impl BrinIndex {
                 };
                 let ops = ops.as_deref();
                 let ops = ops.ok_or_else(|| base::Error::internal("BRIN without classes"))?;
+                filled = true;
                 let range = self.range_of(row.block);
                 let finished = match &mut current {
                     Some((at, summary)) if *at == range => {
@@ -141,6 +143,9 @@ impl BrinIndex {
                     put_entry(key, (range, READY), &summary)?;
                     return Ok(Some(crate::btree::nobody()));
                 }
+            }
+            if let (false, Some(ops)) = (std::mem::replace(&mut filled, true), ops.as_deref()) {
+                current = Some((0, ops.empty()));
             }
             let Some((range, summary)) = current.take() else { return Ok(None) };
             put_entry(key, (range, READY), &summary)?;
