@@ -134,6 +134,10 @@ do $$ declare a alias for $1; begin null; end $$;
 do $$ declare a int := (select n from (values (1), (2)) v (n)); begin null; end $$;
 do $$ declare a int := 1, 2; begin null; end $$;
 do $$ declare a int := nothing; begin null; end $$;
+do $$ declare a int; begin a := 1, 2; end $$;
+do $$ declare a int; begin if 1, 2 then null; end if; end $$;
+do $$ declare a int; begin a := n from (values (1), (2)) v (n); end $$;
+do $$ declare a int := n from (values (1), (2)) v (n); begin null; end $$;
 create table cw (a int, b text);
 copy cw from stdin where a / b::int > 0;
 1	1

@@ -250,18 +250,23 @@ impl<'p> Frame<'p> {
                     let columns = prepared.columns.len();
                     if columns != 1 {
                         let word = if columns == 1 { "column" } else { "columns" };
-                        return Err(located_in(
-                            err!(SYNTAX_ERROR, "query returned {columns} {word}"),
-                            code,
-                        ));
+                        if code.kind == CodeKind::Assignment {
+                            let error =
+                                err!(SYNTAX_ERROR, "assignment source returned {columns} {word}");
+                            return Err(located_in(error, code));
+                        }
+                        return Err(err!(SYNTAX_ERROR, "query returned {columns} {word}")
+                            .context(format!("query: {}", code.text)));
                     }
                     let mut rows =
                         self.run_query(&compiled, 2, cx).map_err(|e| located_in(e, code))?;
                     if rows.len() > 1 {
-                        return Err(located_in(
-                            err!(CARDINALITY_VIOLATION, "query returned more than one row"),
-                            code,
-                        ));
+                        let query = format!("query: {}{}", code.lead, code.text);
+                        return Err(err!(
+                            CARDINALITY_VIOLATION,
+                            "query returned more than one row"
+                        )
+                        .context(query));
                     }
                     let value = rows.pop().and_then(|mut r| r.pop()).unwrap_or_default();
                     (value, prepared.columns[0].ty)

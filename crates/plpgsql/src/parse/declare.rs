@@ -64,7 +64,9 @@ impl Parser<'_, '_> {
         if self.skip("alias") {
             self.expect("for")?;
             let Some((slot, width, fields)) = self.variable_here() else {
-                let name = &self.token().text;
+                let token = self.token();
+                let mark = if token.kind == crate::scan::Kind::Param { "$" } else { "" };
+                let name = format!("{mark}{}", token.text);
                 return Err(
                     err!(UNDEFINED_OBJECT, "variable \"{name}\" does not exist").at(self.here())
                 );
