@@ -120,3 +120,28 @@ fn few_rows_a_group_and_other_aggregates_stay_above() {
     assert_eq!(groups(by_key), 1, "a row has its own partners");
     assert!(server.stop());
 }
+
+/// Columns that are not known to depend on each other make a group for each row: such groups are made for nothing.
+#[test]
+fn groups_by_columns_of_many_values_are_not_made_below_joins() {
+    let dir = TempDir::new("eager-many");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    for sql in [
+        "CREATE TABLE line AS SELECT i % 2000 AS a, i / 10 % 300 AS b, i AS v FROM generate_series(1, 20000) i",
+        "CREATE TABLE one AS SELECT i AS id, i % 3 AS g FROM generate_series(0, 1999) i",
+        "CREATE TABLE two AS SELECT i AS id FROM generate_series(0, 299) i",
+        "ANALYZE",
+    ] {
+        rows(&mut client, sql);
+    }
+    let plan = |client: &mut Client, column: &str| -> usize {
+        let sql = format!(
+            "EXPLAIN SELECT g, sum(v) FROM line JOIN one ON line.{column} = one.id JOIN two ON b = two.id GROUP BY g"
+        );
+        let lines = rows(client, &sql);
+        lines.iter().flatten().flatten().filter(|line| line.contains("Aggregate")).count()
+    };
+    assert_eq!(plan(&mut client, "b"), 2);
+    assert_eq!(plan(&mut client, "a"), 1);
+}

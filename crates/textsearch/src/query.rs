@@ -293,6 +293,22 @@ impl OpenValue for TsQuery {
         }
     }
 
+    fn share(&self, of: &dyn Fn(&str, bool) -> f64) -> Option<f64> {
+        let mut shares: Vec<f64> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let part = |at: &u32| shares.get(*at as usize).copied().unwrap_or(0.0);
+            let share = match node {
+                Node::Value(operand) => of(&operand.word, operand.prefix),
+                Node::Stop => 1.0,
+                Node::Not(a) => 1.0 - part(a),
+                Node::And(a, b) | Node::Phrase(a, b, _) => part(a) * part(b),
+                Node::Or(a, b) => part(a) + part(b) - part(a) * part(b),
+            };
+            shares.push(share.clamp(0.0, 1.0));
+        }
+        Some(shares.last().copied().unwrap_or(0.0))
+    }
+
     /// Nodes from the root on, right operands first.
     fn send(&self, out: &mut Vec<u8>) -> Result<()> {
         out.extend_from_slice(&(self.nodes.len() as u32).to_be_bytes());

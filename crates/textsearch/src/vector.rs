@@ -352,6 +352,10 @@ impl OpenValue for TsVector {
         key(self).cmp(&key(other))
     }
 
+    fn elements(&self) -> Option<Vec<&str>> {
+        Some(self.lexemes.iter().map(|lexeme| &*lexeme.word).collect())
+    }
+
     fn heap_bytes(&self) -> usize {
         let of = |l: &Lexeme| size_of::<Lexeme>() + l.word.len() + 2 * l.positions.capacity();
         24 + self.lexemes.iter().map(of).sum::<usize>()

@@ -67,6 +67,15 @@ pub trait OpenValue: Any + Debug + Send + Sync {
     fn item(&self, _index: i32) -> Option<Datum> {
         None
     }
+    /// The texts of its elements, none twice, of values that are sets of such; ANALYZE counts them.
+    fn elements(&self) -> Option<Vec<&str>> {
+        None
+    }
+    /// The share of values with elements that a query is satisfied by, of the share of those that have an element, or (true)
+    /// one that begins so, as if elements were independent; None: the value is no query.
+    fn share(&self, _of: &dyn Fn(&str, bool) -> f64) -> Option<f64> {
+        None
+    }
     /// The value as one of a built-in type of the same form, for casts WITHOUT FUNCTION; None: there is none.
     fn plain(&self) -> Option<Datum> {
         None

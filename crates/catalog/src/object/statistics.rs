@@ -118,6 +118,57 @@ pub struct ColumnStats {
     pub histogram: Vec<String>,
     /// Physical against logical order, -1 to 1.
     pub correlation: f64,
+    /// Elements of arrays, lexemes of documents.
+    #[serde(default)]
+    pub elements: Elements,
+}
+
+/// The findings of ANALYZE about the elements of a column's values. Shares are of the values that are not NULL.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Elements {
+    /// The most common ones with the share of values that have them, in their order.
+    pub common: Vec<(String, f64)>,
+    /// The share of the least common of these.
+    pub least: f64,
+    /// That of the most common one.
+    pub most: f64,
+    /// The share of values with a NULL among the elements; None: documents have none.
+    pub null: Option<f64>,
+}
+
+impl Elements {
+    /// The share of values that have this element. Others than the common ones have half of the least share, or
+    /// `unknown` if that is less.
+    pub fn share(&self, element: &str, unknown: f64) -> f64 {
+        let found = self.common.iter().find(|(known, _)| known == element);
+        found.map_or_else(|| self.rest(unknown), |(_, share)| *share)
+    }
+
+    /// Times as many values have an element with a prefix as have one of which nothing is known, where few elements are
+    /// known.
+    pub const PREFIX: f64 = 4.0;
+
+    /// The share of values that have an element that begins so, as if elements were independent, and as many of the others
+    /// began so as of the common ones.
+    pub fn share_of_prefix(&self, prefix: &str, unknown: f64) -> f64 {
+        if self.common.len() < 100 {
+            return unknown * Elements::PREFIX;
+        }
+        let (mut none, mut none_of_those, mut count) = (1.0, 1.0, 0);
+        for (known, share) in &self.common {
+            none *= 1.0 - share;
+            if known.starts_with(prefix) {
+                none_of_those *= 1.0 - share;
+                count += 1;
+            }
+        }
+        let others = none * f64::from(count) / self.common.len() as f64;
+        (1.0 - none_of_those + others).clamp(unknown.min(self.least / 2.0), 1.0)
+    }
+
+    fn rest(&self, unknown: f64) -> f64 {
+        if self.common.is_empty() { unknown } else { unknown.min(self.least / 2.0) }
+    }
 }
 
 /// The findings of ANALYZE about an expression of an index.

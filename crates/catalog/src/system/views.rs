@@ -8,7 +8,7 @@ use super::row::{Row, array, row, text};
 use crate::acl::Rights;
 use crate::definition;
 use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG, READ_ALL_SETTINGS, SUPERUSER};
-use crate::object::{AclKind, ColumnStats, Table, TableKind};
+use crate::object::{AclKind, ColumnStats, Elements, Table, TableKind};
 use crate::privilege;
 use crate::system::cx::SystemCx;
 use crate::system::names::{database_name, info, info_visible, role_name, schema_name};
@@ -243,6 +243,18 @@ pub(super) fn column_statistics(row: Row, s: &ColumnStats) -> Row {
         .set("most_common_freqs", shares)
         .set("histogram_bounds", texts(s.histogram.iter().map(String::as_str).collect()))
         .set("correlation", s.correlation as f32)
+        .set("most_common_elems", texts(s.elements.common.iter().map(|e| e.0.as_str()).collect()))
+        .set("most_common_elem_freqs", element_shares(&s.elements))
+}
+
+/// The shares of common elements; behind them the least and the greatest, and of arrays that of NULLs.
+fn element_shares(elements: &Elements) -> Datum {
+    if elements.common.is_empty() {
+        return Datum::Null;
+    }
+    let bounds = [elements.least, elements.most].into_iter().chain(elements.null);
+    let shares = elements.common.iter().map(|(_, share)| *share).chain(bounds);
+    array(oids::FLOAT4, 1, shares.map(|share| Datum::Float4(share as f32)).collect())
 }
 
 pub(super) fn info_tables(cx: &SystemCx<'_>) -> Rows {

@@ -21,6 +21,7 @@ use exec::rows::width;
 use exec::session::random;
 use exec::table::TableHandle;
 
+use super::elements;
 use super::extended::{self, Sample};
 
 /// Rows to sample for each unit of the statistics target.
@@ -254,6 +255,7 @@ pub(super) fn column_stats(
         return Ok(stats);
     }
     stats.width = column_width(ty, &sorted);
+    stats.elements = elements::of_values(&sorted, target, format)?;
     sorted.sort_by(|a, b| types::io::compare(a.1, b.1).then(a.0.cmp(&b.0)));
     let runs = runs(&sorted);
     let share = present / values.len() as f64;

@@ -3,6 +3,7 @@
 mod analyze;
 pub mod cluster;
 pub mod clustered;
+mod elements;
 mod extended;
 pub mod relation_statistics;
 pub mod verbose;

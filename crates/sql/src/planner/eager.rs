@@ -14,7 +14,8 @@
 //!
 //! Only aggregates whose partial values are of types of SQL: counts, sums but for floats (whose last digits the order of
 //! rows decides), `min` and `max`; of arguments that can't fail, as rows without partners are looked at, too. The
-//! cheaper plan is taken; where groups have fewer rows than `min_eager_agg_group_size` none is made.
+//! cheaper plan is taken; where groups have fewer rows than `min_eager_agg_group_size` none is made. Columns count as
+//! independent there: a group for each row would be made for nothing.
 
 use base::Result;
 use base::settings::setting;
@@ -71,7 +72,7 @@ impl Planner<'_> {
         let keys: Vec<Col> = found.used.iter().filter(|col| output.contains(*col)).collect();
         let exprs: Vec<Expr> = keys.iter().map(|col| self.column(*col)).collect();
         let kept = rows * self.selectivity(None, &found.own);
-        if exprs.is_empty() || self.distinct_rows(&exprs, kept) * least > kept {
+        if exprs.is_empty() || self.most_distinct_rows(&exprs, kept) * least > kept {
             return Ok(None);
         }
         let (mut partial, mut above) = (Vec::new(), Vec::new());

@@ -21,6 +21,17 @@ struct OfTable {
 impl Planner<'_> {
     /// How many different rows of these values there are among so many.
     pub fn distinct_rows(&self, exprs: &[Expr], rows: f64) -> f64 {
+        self.distinct_rows_within(exprs, rows, 0.1)
+    }
+
+    /// How many there would be if the columns without extended statistics were independent: never fewer than
+    /// `distinct_rows`.
+    pub fn most_distinct_rows(&self, exprs: &[Expr], rows: f64) -> f64 {
+        self.distinct_rows_within(exprs, rows, 1.0)
+    }
+
+    /// The same, where the product for a table is no more than this share of its rows.
+    fn distinct_rows_within(&self, exprs: &[Expr], rows: f64, share: f64) -> f64 {
         let mut tables: Vec<OfTable> = Vec::new();
         let mut others = 1.0;
         let mut add = |table: u32, base: u16, e: &Expr| {
@@ -60,7 +71,8 @@ impl Planner<'_> {
                 }
             }
         }
-        let product: f64 = tables.into_iter().map(|t| self.distinct_of_table(t, rows)).product();
+        let product: f64 =
+            tables.into_iter().map(|t| self.distinct_of_table(t, rows, share)).product();
         (product * others).ceil().clamp(1.0, rows.max(1.0))
     }
 
@@ -76,7 +88,7 @@ impl Planner<'_> {
         columns.iter().all(|col| of(col) == Some(first)).then_some(first)
     }
 
-    fn distinct_of_table(&self, mut t: OfTable, rows: f64) -> f64 {
+    fn distinct_of_table(&self, mut t: OfTable, rows: f64, share: f64) -> f64 {
         let numbers = numbers(t.base);
         let all = match self.cx.catalog.table(t.table) {
             Some(table) => (self.cx.table_size)(table).1.max(1.0),
@@ -108,7 +120,7 @@ impl Planner<'_> {
             };
             multiply(known.unwrap_or_else(|| super::selectivity::DEFAULT_DISTINCT.min(all)));
         }
-        let most = if factors > 1 { (all * 0.1).max(largest).min(all) } else { all };
+        let most = if factors > 1 { (all * share).max(largest).min(all) } else { all };
         let count = product.min(most).max(1.0);
         if rows >= all {
             return count;

@@ -28,6 +28,7 @@ pub(crate) mod bitmap;
 pub(crate) mod change;
 pub(crate) mod children;
 pub(crate) mod cols;
+mod contained;
 pub(crate) mod cost;
 mod eager;
 mod extended;

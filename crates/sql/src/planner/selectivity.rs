@@ -23,8 +23,8 @@ pub(crate) const DEFAULT_DISTINCT: f64 = 200.0;
 
 /// A column's statistics, read from their texts.
 pub(crate) struct ReadStats {
-    histogram: Vec<Datum>,
-    common: Vec<Datum>,
+    pub histogram: Vec<Datum>,
+    pub common: Vec<Datum>,
 }
 
 /// A comparison of a column with something else.
@@ -181,6 +181,9 @@ impl Planner<'_> {
             }
             Expr::Column(_, BOOL) => 0.5,
             Expr::ArrayOp { function, left, array, all } => {
+                if let Some(share) = self.elements_share(table, e) {
+                    return share;
+                }
                 let of_one = |item: Option<&Expr>| self.equal_share(table, left, item);
                 let any = match self.array_items(array) {
                     Some(items) if items.len() <= 100 => {
@@ -210,10 +213,11 @@ impl Planner<'_> {
                 match table.and_then(|t| self.comparison(e, t)) {
                     Some(c) if c.op == "=" => self.equal_share(table, c.column, Some(c.value)),
                     Some(c) => self.histogram_share(table, &c).unwrap_or(DEFAULT_RANGE),
-                    None => match self.pattern_share(table, e) {
-                        Some(share) => share,
-                        None => self.computed_share(table, e).unwrap_or_else(|| self.other_call(e)),
-                    },
+                    None => self
+                        .elements_share(table, e)
+                        .or_else(|| self.tried_share(table, e))
+                        .or_else(|| self.computed_share(table, e))
+                        .unwrap_or_else(|| self.other_call(e)),
                 }
             }
             Expr::Subquery(_) => 0.5,
@@ -267,39 +271,6 @@ impl Planner<'_> {
         Some(share.clamp(0.0, 1.0))
     }
 
-    /// Share of rows that match a pattern, by trying it on the values that ANALYZE kept: those that
-    /// are common count by their shares, those of the histogram's bounds for the rest.
-    fn pattern_share(&self, table: Option<&TableRel>, e: &Expr) -> Option<f64> {
-        let Expr::Call { function, args, .. } = e else { return None };
-        let ("textlike" | "textnlike" | "bpcharlike" | "bpcharnlike", [column, pattern]) =
-            (function.name, &**args)
-        else {
-            return None;
-        };
-        let (pattern @ Datum::Text(_), Body::Scalar(body)) =
-            (self.estimated(pattern)?, function.body)
-        else {
-            return None;
-        };
-        let stats = self.column_stats(table, column)?;
-        if stats.histogram.len() + stats.common.len() < 20 {
-            return None;
-        }
-        let holds = |text: &str| {
-            let args = [Datum::text(text), pattern.clone()];
-            matches!(body(&args, self.cx.format), Ok(Datum::Bool(true)))
-        };
-        let matching =
-            |share: f64, (text, of): &(String, f64)| if holds(text) { share + of } else { share };
-        let common = stats.common.iter().fold(0.0, matching);
-        let all: f64 = stats.common.iter().map(|(_, share)| share).sum();
-        let rest = (1.0 - all - stats.null_fraction).max(0.0);
-        let bounds = stats.histogram.len().max(1) as f64;
-        let found = stats.histogram.iter().filter(|text| holds(text)).count() as f64;
-        // None of a hundred may still be one of two hundred.
-        Some((common + rest * found.max(0.5) / bounds).clamp(0.0001, 1.0))
-    }
-
     /// Share of rows where what is computed of a column, with as many different values, equals something.
     fn computed_share(&self, table: Option<&TableRel>, e: &Expr) -> Option<f64> {
         let Expr::Call { function, args, .. } = e else { return None };
@@ -322,18 +293,7 @@ impl Planner<'_> {
         }
         match function.name {
             "textlike" | "texticlike" | "namelike" | "bpcharlike" => DEFAULT_EQUAL,
-            "textregexeq" | "nameregexeq" | "texticregexeq" => 0.01,
-            // As PostgreSQL has them without statistics of elements.
-            "arraycontains" | "arraycontained" => DEFAULT_EQUAL,
-            "arrayoverlap"
-            | "jsonb_contains"
-            | "jsonb_contained"
-            | "jsonb_exists"
-            | "jsonb_exists_any"
-            | "jsonb_exists_all"
-            | "jsonb_path_exists_opr"
-            | "jsonb_path_match_opr" => 0.01,
-            _ => 0.333,
+            name => super::contained::default_share(name).unwrap_or(0.333),
         }
     }
 
@@ -341,7 +301,7 @@ impl Planner<'_> {
         self.cx.catalog.stats(table.table.oid).map(|s| &**s)
     }
 
-    fn column_stats(&self, table: Option<&TableRel>, e: &Expr) -> Option<&ColumnStats> {
+    pub(super) fn column_stats(&self, table: Option<&TableRel>, e: &Expr) -> Option<&ColumnStats> {
         let table = table?;
         let Some(column) = plain_column(e) else { return self.expression_stats(table, e) };
         match table.column(column)? {
@@ -453,7 +413,7 @@ impl Planner<'_> {
     }
 
     /// A column's statistics as values; read once for a statement.
-    fn read_stats(
+    pub(super) fn read_stats(
         &self,
         table: Option<&TableRel>,
         column: &Expr,
@@ -492,6 +452,14 @@ impl Planner<'_> {
             Expr::Const(value, _) => Some(value.clone()),
             Expr::Param(n, _) => self.known.get(*n as usize)?.clone(),
             Expr::Relabel(inner, _) => self.estimated(inner),
+            Expr::InOutCast { arg, ty, typmod } => {
+                let value = self.estimated(arg)?;
+                if value.is_null() {
+                    return Some(Datum::Null);
+                }
+                let text = types::io::to_text(arg.ty(), &value, self.cx.format).ok()?;
+                types::io::input(*ty, *typmod, &text, self.cx.format).ok()
+            }
             Expr::SessionValue(name, DATE) if name.as_bytes() == b"current_date" => {
                 let cast = types::func::cast(TIMESTAMPTZ, DATE)?;
                 let CastMethod::Function(oid) = cast.method else { return None };
