@@ -1,6 +1,10 @@
 //! The findings of searches: rows, and rows by their distances.
 
 use base::TupleId;
+use smallvec::SmallVec;
+
+/// Distances by which rows are ordered, mostly one.
+pub type Distances = SmallVec<[f64; 1]>;
 
 /// A row that a search found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +21,7 @@ pub struct Near {
     /// The row, and whether its condition must be asked.
     pub found: Found,
     /// Its distances.
-    pub distances: Vec<f64>,
+    pub distances: Distances,
     /// They may be less than the row's own.
     pub recheck_distance: bool,
     /// Its key, if keys were asked for ([`crate::gist::Nearest::with_keys`]).

@@ -39,7 +39,7 @@ use crate::btree::{Inserted, Unique};
 use crate::method::{Found, IndexMethod, NextEntry, Report, Search, wrong_search};
 use crate::registry::{self, RelState};
 
-pub use crate::found::Near;
+pub use crate::found::{Distances, Near};
 pub use page::KEY_MAX;
 pub use scan::{KeyCheck, KeyDistance, Nearest, TreeSearch, by_distance};
 

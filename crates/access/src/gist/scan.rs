@@ -11,7 +11,7 @@ use txn::Transaction;
 
 use super::page::{Node, Target};
 use super::{GistIndex, ROOT};
-use crate::found::{Found, Near};
+use crate::found::{Distances, Found, Near};
 use crate::vector::{ByDistance, PlaceHash};
 
 /// Whether a row with this key (leaf) satisfies a condition, or one below it (inner page) can.
@@ -19,7 +19,7 @@ pub type KeyCheck = Arc<dyn Fn(&[u8], bool) -> Result<Ternary> + Send + Sync>;
 
 /// Distances of a row with this key, or the least ones of those below it, by which rows are ordered; and
 /// whether the row's own may be greater. NaN stands for NULL, which comes last.
-pub type KeyDistance = Arc<dyn Fn(&[u8], bool) -> Result<(Vec<f64>, bool)> + Send + Sync>;
+pub type KeyDistance = Arc<dyn Fn(&[u8], bool) -> Result<(Distances, bool)> + Send + Sync>;
 
 /// The conditions that rows must satisfy.
 #[derive(Clone)]
@@ -116,7 +116,7 @@ enum Visited<'p> {
 }
 
 struct Waiting {
-    distances: Vec<f64>,
+    distances: Distances,
     what: What,
 }
 
@@ -169,7 +169,7 @@ pub struct Nearest {
     search: TreeSearch,
     heap: BinaryHeap<Waiting>,
     begun: bool,
-    /// Rows that were put into the heap: a page that is split meanwhile may be come by twice.
+    /// Rows that were returned: a page that is split meanwhile may be come by twice.
     seen: HashSet<TupleId, PlaceHash>,
     with_keys: bool,
 }
@@ -187,16 +187,17 @@ impl ByDistance for Nearest {
     fn next(&mut self, tx: &Transaction) -> Result<Option<Near>> {
         if !std::mem::replace(&mut self.begun, true) {
             let split = self.index.last_split()?;
-            self.heap.push(Waiting { distances: Vec::new(), what: What::Page(ROOT, split) });
+            self.heap.push(Waiting { distances: Distances::new(), what: What::Page(ROOT, split) });
         }
         while let Some(Waiting { distances, what }) = self.heap.pop() {
             let (block, known) = match what {
+                What::Row(found, ..) if !self.seen.insert(found.root) => continue,
                 What::Row(found, recheck_distance, key) => {
                     return Ok(Some(Near { found, distances, recheck_distance, key }));
                 }
                 What::Page(block, known) => (block, known),
             };
-            let (heap, search, seen) = (&mut self.heap, &self.search, &mut self.seen);
+            let (heap, search) = (&mut self.heap, &self.search);
             let with_keys = self.with_keys;
             self.index.visit(tx, block, known, &mut |visited| {
                 let (target, key, split) = match visited {
@@ -214,11 +215,10 @@ impl ByDistance for Nearest {
                 }
                 let (distances, doubt) = match &search.distance {
                     Some(distance) => distance(key, leaf)?,
-                    None => (Vec::new(), false),
+                    None => (Distances::new(), false),
                 };
                 let what = match target {
                     Target::Child(child) => What::Page(child, split),
-                    Target::Row(root) if !seen.insert(root) => return Ok(()),
                     Target::Row(root) => {
                         let found = Found { root, recheck: held == Ternary::Maybe };
                         What::Row(found, doubt, if with_keys { key.to_vec() } else { Vec::new() })

@@ -31,6 +31,8 @@ pub struct CoveringOnlyScan {
     types: Vec<Oid>,
     /// None before the first row; then None when there are no rows.
     search: Option<Option<Nearest>>,
+    /// Rows of the first batch.
+    first: usize,
     target: usize,
     postponed: Postponed,
 }
@@ -47,6 +49,7 @@ impl CoveringOnlyScan {
             places: places(&scan.table, index, &scan.columns)?,
             types: scan.types(),
             search: None,
+            first: FIRST_TARGET,
             target: FIRST_TARGET,
             postponed: Postponed::default(),
         })
@@ -137,7 +140,12 @@ impl Operator for CoveringOnlyScan {
     fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {
         self.postponed = Postponed::default();
         self.search = None;
-        self.target = FIRST_TARGET;
+        self.target = self.first;
         Ok(())
+    }
+
+    fn bound(&mut self, rows: u64) {
+        self.first = usize::try_from(rows).unwrap_or(BATCH_ROWS).clamp(1, BATCH_ROWS);
+        self.target = self.first;
     }
 }

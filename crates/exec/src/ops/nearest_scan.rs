@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use access::gist::by_distance;
+use access::gist::{Distances, by_distance};
 use access::vector::ByDistance;
 use base::{Oid, Result};
 use sql::Plan;
@@ -34,12 +34,14 @@ pub struct NearestScan {
     /// Rows whose distance was computed.
     waiting: BinaryHeap<Waiting>,
     ended: bool,
+    /// Rows of the first batch.
+    first: usize,
     target: usize,
     postponed: Postponed,
 }
 
 struct Waiting {
-    distances: Vec<f64>,
+    distances: Distances,
     row: Batch,
 }
 
@@ -74,6 +76,7 @@ impl NearestScan {
             search: None,
             waiting: BinaryHeap::new(),
             ended: false,
+            first: FIRST_TARGET,
             target: FIRST_TARGET,
             postponed: Postponed::default(),
         })
@@ -182,7 +185,12 @@ impl Operator for NearestScan {
         self.search = None;
         self.waiting.clear();
         self.ended = false;
-        self.target = FIRST_TARGET;
+        self.target = self.first;
         Ok(())
+    }
+
+    fn bound(&mut self, rows: u64) {
+        self.first = usize::try_from(rows).unwrap_or(BATCH_ROWS).clamp(1, BATCH_ROWS);
+        self.target = self.first;
     }
 }

@@ -115,6 +115,10 @@ impl Planner<'_> {
         if !is_worth_trying(function) {
             return None;
         }
+        if let Err(error) = sched::check_interrupts() {
+            crate::prepare::keep_interrupt(&error);
+            return None;
+        }
         // The one that is not known is the column.
         let (column, other, at) = match (self.estimated(a), self.estimated(b)) {
             (None, Some(value)) => (a, value, 0),
