@@ -82,7 +82,7 @@ fn nearest_to(at: u64) -> TreeSearch {
     let distance = move |key: &[u8], _: bool| {
         let (least, most) = read(key);
         let off = least.saturating_sub(at).max(at.saturating_sub(most));
-        Ok((vec![off as f64], false))
+        Ok(([off as f64].into_iter().collect(), false))
     };
     TreeSearch { distance: Some(Arc::new(distance)), ..within(0, u64::MAX) }
 }
