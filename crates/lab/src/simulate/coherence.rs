@@ -20,6 +20,7 @@
 //!   first in the queue is served before the owner's next operation. (So a failed compare-and-swap
 //!   is often repeated before the line is gone, and a short section under a spin lock is often, but
 //!   not always, through before the waiting ones take the line away.)
+//! * In the part `near_first` of all hand-overs the line goes to the nearest of those who wait instead.
 //! * An operation takes effect in one moment: when it hits, or when its line arrives. So memory is
 //!   sequentially consistent.
 
@@ -138,6 +139,8 @@ pub struct Memory {
     topology: Topology,
     durations: Durations,
     random: Xoshiro256PlusPlus,
+    /// As of [`super::machine::Costs::near_first`], of 2^32.
+    near_first: u64,
     lines: Vec<Line>,
     words: Vec<(LineId, u64)>,
     results: Vec<u64>,
@@ -162,6 +165,7 @@ impl Memory {
                 pause: ps(costs.pause),
             },
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            near_first: (costs.near_first * f64::from(u32::MAX)) as u64,
             lines: Vec::new(),
             words: Vec::new(),
             results: vec![0; cpus],
@@ -237,8 +241,27 @@ impl Memory {
         }
     }
 
+    /// Has the nearest to the holder come first, sometimes.
+    fn prefer_near(&mut self, id: LineId) {
+        let line = &mut self.lines[id.0 as usize];
+        let Some(owner) = line.owner.filter(|_| line.due.is_none() && line.queue.len() > 1) else {
+            return;
+        };
+        if self.random.next_u64() >> 32 >= self.near_first {
+            return;
+        }
+        let level = |at: &usize| self.topology.level(owner, line.queue[*at].cpu);
+        let nearest = (0..line.queue.len()).min_by_key(level);
+        if let Some(request) = nearest.and_then(|at| line.queue.remove(at)) {
+            line.queue.push_front(request);
+        }
+    }
+
     /// Settles when the queue's first is served, if it can be.
     fn schedule(&mut self, events: &mut Queue, id: LineId) {
+        if self.near_first > 0 {
+            self.prefer_near(id);
+        }
         let line = &mut self.lines[id.0 as usize];
         let Some(first) = line.queue.front() else { return };
         let waits_for_reads = first.op.writes() && line.reads_in_flight > 0;

@@ -46,6 +46,11 @@ pub struct Costs {
     /// Factor by which local work slows while another thread of the core works, too; each further thread adds as much
     /// as the second one.
     pub shared_core: f64,
+    /// The part of all hand-overs of a line, 0 to 1, in which the nearest to its holder of those who wait is served, and
+    /// not the first.
+    pub near_first: f64,
+    /// The sleep in PostgreSQL's spin locks.
+    pub spin_sleep: f64,
 }
 
 /// A machine.
@@ -198,6 +203,12 @@ impl Topology {
         }
     }
 
+    /// How far one is from another: 0 the same core, 3 another blade.
+    pub fn level(&self, cpu: usize, other: usize) -> usize {
+        let near = &self.near[cpu];
+        near.iter().position(|set| set.contains(other)).unwrap_or(near.len())
+    }
+
     /// The cost to reach the nearest of a set, which is not empty and does not contain `cpu`.
     pub fn nearest(&self, cpu: usize, set: &CpuSet) -> Time {
         let level = self.near[cpu].iter().position(|near| near.meets(set));
@@ -255,5 +266,7 @@ mod tests {
         set.insert(machine.cores * machine.sockets);
         assert_eq!(topology.farthest(0, &set), ps(machine.costs.remote));
         assert_eq!(topology.nearest(2, &set), ps(machine.costs.socket));
+        let farther = [1, machine.cores, machine.cores * machine.sockets];
+        assert_eq!(farther.map(|other| topology.level(0, other)), [1, 2, 3]);
     }
 }

@@ -52,6 +52,9 @@ Usage: threadgres lab simulate [OPTION]…
   --cores LIST        numbers of processors (default: fifteen from 1 to the machine's, at most 512)
   --seed NUMBER       another run of chance (default: 1)
   --operations NUMBER length of a run: operations for each processor (default: 10)
+  --near-first PART   the part of all hand-overs of a line in which the nearest who waits is served
+                      and not the first (0 to 1; default: 0)
+  --spin-sleep NS     the sleep in PostgreSQL's spin locks (default: 1000000)
   --quick             fewer numbers of processors and shorter runs
   --calibrate FILE    results of lab locks: derives the costs of the machine at hand from them,
                       reports what the model leaves unexplained, and simulates that machine, too
@@ -229,9 +232,12 @@ fn read_options(args: &mut Arguments) -> Result<Options> {
     let quick = args.all().iter().any(|a| a == "--quick");
     let plan = if quick { Plan::quick() } else { Plan::new() };
     let mut options = Options { plan, calibrate: None, output: None, list: false };
+    let (mut near_first, mut spin_sleep): (Option<f64>, Option<f64>) = (None, None);
     while let Some(option) = args.option()? {
         match option {
             Long("quick") => {}
+            Long("near-first") => near_first = Some(args.value()?),
+            Long("spin-sleep") => spin_sleep = Some(args.value()?),
             Long("machine") => {
                 let names: Vec<String> = args.list()?;
                 let machine = |name: &String| {
@@ -255,6 +261,17 @@ fn read_options(args: &mut Arguments) -> Result<Options> {
             Long("output") | Short('o') => options.output = Some(args.path()?),
             other => return Err(other.unknown()),
         }
+    }
+    if near_first.is_some_and(|part| !(0.0..=1.0).contains(&part)) {
+        return Err(Error::usage("--near-first: from 0 to 1"));
+    }
+    if spin_sleep.is_some_and(|ns| !(1.0..=1e9).contains(&ns)) {
+        return Err(Error::usage("--spin-sleep: from 1 to 1000000000"));
+    }
+    for machine in &mut options.plan.machines {
+        let costs = &mut machine.costs;
+        costs.near_first = near_first.unwrap_or(costs.near_first);
+        costs.spin_sleep = spin_sleep.unwrap_or(costs.spin_sleep);
     }
     if !(1..=1_000_000).contains(&options.plan.operations) {
         return Err(Error::usage("--operations: from 1 to 1000000"));

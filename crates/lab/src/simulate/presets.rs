@@ -32,6 +32,8 @@ const SERVER: Costs = Costs {
     unpark: 2000.0,
     wake: 5000.0,
     shared_core: 1.6,
+    near_first: 0.0,
+    spin_sleep: 1e6,
 };
 
 /// Two cores, one socket.

@@ -29,6 +29,8 @@ fn simple(cores: usize) -> Machine {
             unpark: 2000.0,
             wake: 5000.0,
             shared_core: 1.0,
+            near_first: 0.0,
+            spin_sleep: 1e6,
         },
     }
 }
@@ -218,6 +220,20 @@ fn published_changes_are_improvements_here_too() {
 }
 
 #[test]
+fn lines_that_go_to_near_processors_first_let_more_be_done() {
+    let of_9_6 = |near_first: f64| {
+        let mut machine = presets::named("power8").unwrap();
+        machine.costs.near_first = near_first;
+        let scenario = SCENARIOS.iter().find(|s| s.name == "select").unwrap();
+        let variant = scenario.variants.iter().find(|v| v.name == "9.6").unwrap();
+        let plan = Plan { operations: 1, ..Plan::new() };
+        point(&machine, scenario, variant, 256, &plan).throughput
+    };
+    let (fair, near) = (of_9_6(0.0), of_9_6(0.9));
+    assert!(near > 1.5 * fair, "{near} {fair}");
+}
+
+#[test]
 fn the_exclusive_locker_starves_without_a_limit() {
     let all = points("four-socket", &["starvation"], &[32], 5);
     let longest = |variant: &str| {
@@ -254,11 +270,19 @@ fn what_writes_nothing_shared_scales() {
 
 #[test]
 fn options_are_checked() {
-    for words in
-        [["--machine", "none"], ["--scenario", "none"], ["--cores", "513"], ["--operations", "0"]]
-    {
+    for words in [
+        ["--machine", "none"],
+        ["--scenario", "none"],
+        ["--cores", "513"],
+        ["--operations", "0"],
+        ["--near-first", "2"],
+        ["--spin-sleep", "0"],
+    ] {
         assert!(read_options(&mut Arguments::new(words)).is_err(), "{words:?}");
     }
+    let near = ["--machine", "laptop", "--near-first", "0.5", "--spin-sleep", "5000"];
+    let costs = &read_options(&mut Arguments::new(near)).unwrap().plan.machines[0].costs;
+    assert_eq!((costs.near_first, costs.spin_sleep), (0.5, 5000.0));
     let options = read_options(&mut Arguments::new(["--machine", "laptop", "--quick"])).unwrap();
     assert_eq!(options.plan.cores(&options.plan.machines[0]), [1, 2]);
 }

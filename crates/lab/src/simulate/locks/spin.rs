@@ -13,7 +13,6 @@ pub struct PostgresSpin {
 
 /// Spins before a sleep, once the lock has learnt that spinning pays.
 const DELAYS: f64 = 1000.0;
-const SLEEP_NS: f64 = 1e6;
 
 impl PostgresSpin {
     /// On a line that others may use, too.
@@ -32,7 +31,7 @@ impl PostgresSpin {
         loop {
             if core.until(self.word, |v| v == 0, Some(patience)).await.is_none() {
                 core.spun_since(since);
-                core.sleep(SLEEP_NS).await;
+                core.sleep(core.machine(|m| m.costs.spin_sleep)).await;
                 since = core.now();
             }
             if core.swap(self.word, 1).await == 0 {
