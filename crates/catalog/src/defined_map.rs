@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use imbl::{HashMap, OrdMap, OrdSet};
 
-use crate::object::{Defined, Id, OperatorClass};
+use crate::object::{Defined, Id, OperatorClass, OperatorFamily};
 
 /// Such objects, and what finds them.
 #[derive(Clone, Default)]
@@ -29,7 +29,22 @@ impl DefinedMap {
                 types::user::some_casts();
                 self.casts.insert((o.source, o.target), oid);
             }
-            Defined::Class(o) if o.usable => learn(o),
+            Defined::Class(o) if o.usable => {
+                learn(o);
+                if let Some(Defined::Family(family)) = self.all.get(&o.family).map(|d| &**d) {
+                    learn_loose(family, o);
+                }
+            }
+            Defined::Family(family) => {
+                for other in self.all.values() {
+                    if let Defined::Class(class) = &**other
+                        && class.usable
+                        && class.family == family.oid
+                    {
+                        learn_loose(family, class);
+                    }
+                }
+            }
             Defined::Publication(_) => drop(self.publications.insert(oid)),
             Defined::Subscription(_) => drop(self.subscriptions.insert(oid)),
             _ => {}
@@ -92,5 +107,29 @@ fn learn(class: &OperatorClass) {
             orders: operator.sort_family != 0,
         };
         opclass::learn_member(member, base::Oid(*function), class.base_method());
+    }
+}
+
+/// Tells `types` of the operators of a family that are in no class: those that PostgreSQL's class has under the same
+/// numbers whose code is behind one of the family's.
+fn learn_loose(family: &OperatorFamily, class: &OperatorClass) {
+    use base::Oid;
+    use types::opclass;
+    let same = class.code.strip_prefix('=').and_then(|oid| oid.parse().ok());
+    let Some(behind) = same.and_then(opclass::class) else { return };
+    for operator in &family.operators {
+        let sides = [Oid(operator.left), Oid(operator.right)];
+        let known = opclass::family_operators(behind.family, sides);
+        let Some(row) = types::func::operator(Oid(operator.operator)) else { continue };
+        if known.contains(&(operator.number, Oid(operator.operator))) {
+            let member = opclass::Member {
+                family: family.oid,
+                sides,
+                strategy: operator.number as u16,
+                operator: Oid(operator.operator),
+                orders: operator.sort_family != 0,
+            };
+            opclass::learn_member(member, row.function, class.base_method());
+        }
     }
 }
