@@ -14,14 +14,10 @@ use crate::logical::TableRel;
 use crate::walk;
 
 use super::Planner;
+use super::unknown_share::{DEFAULT_CONTAINS, DEFAULT_LEXEME};
 
 /// Values below which nothing is tried on them.
 const SAMPLE_MIN: usize = 20;
-
-/// The share of rows that have an element of which nothing is known (DEFAULT_CONTAIN_SEL of PostgreSQL).
-const DEFAULT_CONTAINS: f64 = 0.005;
-/// The same for a lexeme (DEFAULT_TS_MATCH_SEL).
-const DEFAULT_LEXEME: f64 = 0.005;
 
 impl Planner<'_> {
     /// Share of rows whose arrays or documents have what a condition asks for, by the elements that ANALYZE counted.
@@ -174,40 +170,4 @@ fn is_worth_trying(function: &FunctionRow) -> bool {
     function.strict
         && function.result == types::oids::BOOL
         && (begins.iter().any(|b| name.starts_with(b)) || ends.iter().any(|b| name.ends_with(b)))
-}
-
-/// The share of rows that an operator's condition keeps of which nothing is known, as PostgreSQL has it for the
-/// operator's estimator (`oprrest`).
-pub(super) fn default_share(name: &str) -> Option<f64> {
-    Some(match name {
-        "ts_match_vq" | "ts_match_qv" => DEFAULT_LEXEME,
-        "arraycontains" | "arraycontained" => DEFAULT_CONTAINS,
-        "arrayoverlap" | "range_overlaps" | "ts_match_tt" | "ts_match_tq" | "network_overlap" => {
-            0.01
-        }
-        "range_contains"
-        | "range_contained_by"
-        | "range_contains_elem"
-        | "network_sub"
-        | "elem_contained_by_range"
-        | "network_subeq"
-        | "network_sup"
-        | "network_supeq" => 0.005,
-        "box_contain"
-        | "box_contain_pt"
-        | "box_contained"
-        | "circle_contain"
-        | "circle_contain_pt"
-        | "circle_contained"
-        | "on_pb"
-        | "poly_contain"
-        | "poly_contain_pt"
-        | "poly_contained"
-        | "pt_contained_circle"
-        | "pt_contained_poly" => 0.001,
-        "box_overlap" | "circle_overlap" | "poly_overlap" => 0.005,
-        "textregexeq" | "nameregexeq" | "texticregexeq" => 0.01,
-        name if name.starts_with("jsonb_") => 0.01,
-        _ => return None,
-    })
 }

@@ -52,7 +52,8 @@ pub(crate) mod reduce;
 pub(crate) mod scan;
 pub(crate) mod selectivity;
 pub(crate) mod sort;
-pub(crate) mod window;
+pub(crate) mod unknown_share;
+mod window;
 pub(crate) mod with;
 
 /// One key of an order: what, DESC, NULLS FIRST.

@@ -293,7 +293,7 @@ impl Planner<'_> {
         }
         match function.name {
             "textlike" | "texticlike" | "namelike" | "bpcharlike" => DEFAULT_EQUAL,
-            name => super::contained::default_share(name).unwrap_or(0.333),
+            name => super::unknown_share::default_share(name).unwrap_or(0.333),
         }
     }
 
