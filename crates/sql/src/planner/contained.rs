@@ -149,17 +149,18 @@ impl Planner<'_> {
         let of_common = read.common.iter().zip(&stats.common).filter(|(value, _)| holds(value));
         let common: f64 = of_common.map(|(_, (_, share))| share).sum();
         let found = read.histogram.iter().filter(|value| holds(value)).count();
-        Some(of_sample(stats, common, found))
+        // None of a hundred may still be one of two hundred; what indexes are asked for is rarer.
+        let least = if function.name.contains("like") { 0.5 } else { 0.1 };
+        Some(of_sample(stats, common, (found as f64).max(least)))
     }
 }
 
 /// The share of all rows, of which those with common values are known, and so many of the histogram's bounds hold.
-fn of_sample(stats: &ColumnStats, common: f64, found: usize) -> f64 {
+fn of_sample(stats: &ColumnStats, common: f64, found: f64) -> f64 {
     let all: f64 = stats.common.iter().map(|(_, share)| share).sum();
     let rest = (1.0 - all - stats.null_fraction).max(0.0);
     let bounds = stats.histogram.len().max(1) as f64;
-    // None of a hundred may still be one of two hundred.
-    (common + rest * (found as f64).max(0.5) / bounds).clamp(0.0001, 1.0)
+    (common + rest * found / bounds).clamp(0.0001, 1.0)
 }
 
 /// Conditions that are tried on a hundred values for a plan: immutable ones of types with an order.
