@@ -538,20 +538,25 @@ fn the_way_to_the_primary_is_encrypted_and_both_sides_say_who_they_are() {
     assert!(standby.stop() && primary.stop());
 }
 
+/// Settings of servers that keep little log and share an archive, of which the folder is made.
+fn archiving(temp: &TempDir) -> Vec<String> {
+    let archive = temp.path().join("archive");
+    std::fs::create_dir(&archive).expect("writable");
+    let folder = archive.display();
+    let commands = [
+        format!("archive_command=cp %p {folder}/%f"),
+        format!("restore_command=cp {folder}/%f %p"),
+    ];
+    let plain =
+        ["workers=2", "max_wal_size=2MB", "min_wal_size=2MB", "autovacuum=off", "archive_mode=on"];
+    plain.map(str::to_owned).into_iter().chain(commands).collect()
+}
+
 #[test]
 fn a_standby_fetches_from_the_archive_what_its_primary_has_no_more() {
     let temp = TempDir::new("standby-archive");
-    let archive = temp.path().join("archive");
-    std::fs::create_dir(&archive).expect("writable");
-    let folder = archive.display().to_string();
-    let settings = [
-        "workers=2",
-        "max_wal_size=2MB",
-        "min_wal_size=2MB",
-        "archive_mode=on",
-        &format!("archive_command=cp %p {folder}/%f"),
-        &format!("restore_command=cp {folder}/%f %p"),
-    ];
+    let settings = archiving(&temp);
+    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
     let primary = Server::start(&temp.path().join("primary"), &settings);
     let mut p = connect(&primary);
     run(&mut p, "CREATE TABLE t (n int, pad text)");
@@ -628,18 +633,9 @@ fn await_log(dir: &std::path::Path, word: &str) {
 #[test]
 fn a_standby_goes_on_behind_a_segment_that_only_the_archive_has() {
     let temp = TempDir::new("standby-switched");
+    let settings = archiving(&temp);
     let archive = temp.path().join("archive");
-    std::fs::create_dir(&archive).expect("writable");
-    let folder = archive.display().to_string();
-    let settings = [
-        "workers=2",
-        "max_wal_size=2MB",
-        "min_wal_size=2MB",
-        "autovacuum=off",
-        "archive_mode=on",
-        &format!("archive_command=cp %p {folder}/%f"),
-        &format!("restore_command=cp {folder}/%f %p"),
-    ];
+    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
     let primary_dir = temp.path().join("primary");
     let primary = Server::start(&primary_dir, &settings);
     let mut p = connect(&primary);

@@ -79,7 +79,7 @@ fn padding(left: u64) -> usize {
     const LEAST: u64 = 64;
     let bytes = match left {
         0..=MOST => left,
-        // What is left then has room for another one.
+        // The rest of the segment has room for another record then.
         _ if left - MOST < LEAST => MOST - LEAST,
         _ => MOST,
     };

@@ -13,8 +13,8 @@ use types::{Datum, FormatContext};
 
 /// Elements that are kept for each unit of the statistics target.
 const ELEMENTS_A_TARGET: usize = 10;
-/// Longer elements are not counted.
-const ELEMENT_MAX: usize = 1024;
+/// Longer elements are not counted, so that counts and statistics stay small.
+const ELEMENT_MAX: usize = 256;
 
 /// Counts of elements; those that were forgotten in between are missing some.
 struct Counts {

@@ -28,7 +28,7 @@ impl Input {
         Input { progress, bytes: Vec::new(), used: 0, ended: false, file, recoder }
     }
 
-    /// What is there.
+    /// The bytes that are there and not used.
     pub fn rest(&self) -> &[u8] {
         &self.bytes[self.used..]
     }
@@ -38,7 +38,7 @@ impl Input {
         self.used += count;
     }
 
-    /// What was used last: so many bytes. None when they are gone, which they are once more was waited for.
+    /// The last bytes that were used, so many; None when a wait for more has dropped them.
     pub fn before(&self, count: usize) -> Option<&[u8]> {
         Some(&self.bytes[self.used.checked_sub(count)?..self.used])
     }

@@ -679,6 +679,23 @@ impl Binder<'_> {
         Ok(Limits { count, offset, ties })
     }
 
+    /// `42P10` when an expression has columns of the query itself; those of outer queries are constants to it.
+    pub(super) fn refuse_variables(
+        &self,
+        scope: &Scope<'_>,
+        value: &Expr,
+        what: &str,
+        position: u32,
+    ) -> Result<()> {
+        let mut used = Vec::new();
+        walk::columns_of(value, &mut used);
+        if !used.iter().any(|c| self.belongs_to(scope, *c)) {
+            return Ok(());
+        }
+        Err(err!(INVALID_COLUMN_REFERENCE, "argument of {what} must not contain variables")
+            .at(position))
+    }
+
     fn limit(
         &mut self,
         scope: &Scope<'_>,
@@ -692,15 +709,7 @@ impl Binder<'_> {
         let position = self.at(ast::location(node));
         scope.place.set(Place::Limit);
         let value = self.expr(scope, node)?;
-        let mut used = Vec::new();
-        walk::columns_of(&value, &mut used);
-        if used.iter().any(|c| self.belongs_to(scope, *c)) {
-            return Err(err!(
-                INVALID_COLUMN_REFERENCE,
-                "argument of {what} must not contain variables"
-            )
-            .at(position));
-        }
+        self.refuse_variables(scope, &value, what, position)?;
         let from = value.ty();
         match self.coerce(value, INT8, CastContext::Assignment, position)? {
             Some(value) => Ok(Some(value)),

@@ -395,15 +395,7 @@ impl Binder<'_> {
         };
         let position = self.at(ast::location(node));
         let bound = self.expr(scope, node)?;
-        let mut used = Vec::new();
-        walk::columns_of(&bound, &mut used);
-        if used.iter().any(|c| self.belongs_to(scope, *c)) {
-            return Err(err!(
-                INVALID_COLUMN_REFERENCE,
-                "argument of {word} must not contain variables"
-            )
-            .at(position));
-        }
+        self.refuse_variables(scope, &bound, word, position)?;
         let from = bound.ty();
         let context = match mode {
             FrameMode::Range => CastContext::Implicit,
