@@ -68,8 +68,6 @@ pub struct SessionRoutines {
     pub calls: Vec<CallPlace>,
     /// Functions that run and are timed (`track_functions`), outermost first.
     pub(crate) timed: Vec<TimedCall>,
-    /// The memory of a call that has ended, which a language keeps for the next one.
-    pub spare: Option<Box<dyn Any + Send + Sync>>,
     /// See [`SessionRoutines::kept_by`].
     pub(crate) languages: HashMap<&'static str, Box<dyn Any + Send + Sync>>,
     /// See [`SessionRoutines::kept_at_work`].
@@ -125,7 +123,6 @@ impl SessionRoutines {
     /// The session has nothing more to do for now.
     #[inline]
     pub fn rest(&mut self) {
-        self.spare = None;
         if !self.at_work.is_empty() {
             self.at_work = HashMap::new();
         }

@@ -18,20 +18,6 @@ use crate::fast::{Append, Fast};
 use crate::names::{Names, Transition};
 use crate::program::*;
 
-/// Variables, or pieces of SQL, of a program beyond which the memory of its calls is not kept.
-const SPARE_MAX: usize = 100;
-
-/// The memory of a call that has ended.
-struct Spare {
-    /// [`Program::number`].
-    program: u64,
-    /// The key of its plans.
-    key: PlanKey,
-    /// NULLs.
-    slots: Vec<Datum>,
-    cache: Vec<Option<Arc<Compiled>>>,
-}
-
 /// See the module's documentation.
 pub struct Frame<'p> {
     /// The program that runs.
@@ -68,14 +54,10 @@ impl<'p> Frame<'p> {
     pub fn new(program: &'p Program) -> Frame<'p> {
         let mut slots = vec![Datum::Null; program.slots.len()];
         slots[usize::from(program.found)] = Datum::Bool(false);
-        Frame { slots, cache: vec![None; program.codes.len()], ..Frame::empty(program) }
-    }
-
-    fn empty(program: &'p Program) -> Frame<'p> {
         Frame {
             program,
-            slots: Vec::new(),
-            cache: Vec::new(),
+            slots,
+            cache: vec![None; program.codes.len()],
             state: ExecState::default(),
             located: false,
             row_count: 0,
@@ -87,35 +69,6 @@ impl<'p> Frame<'p> {
             tables: Vec::new(),
             subtransactions: 0,
             at: (0, ""),
-        }
-    }
-
-    /// For a call, with the memory of the last one if that was of the same program and nothing has changed since.
-    pub fn begin(program: &'p Program, cx: &mut ExecContext<'_>) -> Frame<'p> {
-        let spare = cx.routines.spare.take().and_then(|spare| spare.downcast::<Spare>().ok());
-        let mut frame = match spare {
-            Some(spare) if spare.program == program.number && spare.key == PlanKey::now(cx) => {
-                let Spare { slots, cache, .. } = *spare;
-                Frame { slots, cache, ..Frame::empty(program) }
-            }
-            _ => return Frame::new(program),
-        };
-        frame.slots[usize::from(program.found)] = Datum::Bool(false);
-        frame
-    }
-
-    /// Leaves its memory to the next call. It has no variables any more.
-    pub fn end(&mut self, cx: &mut ExecContext<'_>) {
-        let (program, key) = (self.program.number, PlanKey::now(cx));
-        // Plans of another key may be among them.
-        let same = |compiled: &Arc<Compiled>| compiled.key == key;
-        if self.slots.len() <= SPARE_MAX
-            && self.cache.len() <= SPARE_MAX
-            && self.cache.iter().flatten().all(same)
-        {
-            self.slots.fill(Datum::Null);
-            let (slots, cache) = (std::mem::take(&mut self.slots), std::mem::take(&mut self.cache));
-            cx.routines.spare = Some(Box::new(Spare { program, key, slots, cache }));
         }
     }
 

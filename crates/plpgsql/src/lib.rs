@@ -222,8 +222,8 @@ fn heading(
 }
 
 impl Program {
-    fn begin(&self, args: &[Datum], cx: &mut ExecContext<'_>) -> Frame<'_> {
-        let mut frame = Frame::begin(self, cx);
+    fn begin(&self, args: &[Datum]) -> Frame<'_> {
+        let mut frame = Frame::new(self);
         for (slot, value) in self.inputs.iter().zip(args) {
             frame.slots[usize::from(*slot)] = value.clone();
         }
@@ -231,7 +231,7 @@ impl Program {
     }
 
     fn value(&self, args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
-        let mut frame = self.begin(args, cx);
+        let mut frame = self.begin(args);
         let flow = frame.run(cx)?;
         if !self.outputs.is_empty() {
             return frame.outputs(cx);
@@ -243,9 +243,7 @@ impl Program {
             )
             .context(frame.line_of(0, "")));
         }
-        let value = self.returned(&mut frame, cx);
-        frame.end(cx);
-        value
+        self.returned(&mut frame, cx)
     }
 
     /// The value of RETURN, of the function's type.
@@ -311,7 +309,7 @@ impl Routine for Program {
     fn call(&self, args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
         match self.returns {
             Returns::Void => {
-                self.begin(args, cx).run(cx)?;
+                self.begin(args).run(cx)?;
                 Ok(Datum::text(""))
             }
             Returns::Trigger | Returns::EventTrigger => Err(only_as_trigger().context(format!(
@@ -330,7 +328,7 @@ impl Routine for Program {
     ) -> Result<Vec<Datum>> {
         let shape = wanted.map(|columns| Arc::new(Shape { ty: RECORD, columns: columns.to_vec() }));
         if !self.set {
-            let mut frame = self.begin(args, cx);
+            let mut frame = self.begin(args);
             frame.wanted = shape;
             let flow = frame.run(cx)?;
             if !self.outputs.is_empty() {
@@ -348,14 +346,14 @@ impl Routine for Program {
             }
             return Ok(vec![self.returned(&mut frame, cx)?]);
         }
-        let mut frame = self.begin(args, cx);
+        let mut frame = self.begin(args);
         frame.wanted = shape;
         frame.run(cx)?;
         Ok(frame.rows)
     }
 
     fn call_procedure(&self, args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
-        let mut frame = self.begin(args, cx);
+        let mut frame = self.begin(args);
         frame.run(cx)?;
         if self.outputs.is_empty() {
             return Ok(Datum::Null);
@@ -373,7 +371,7 @@ impl Routine for Program {
         }
         let view = cx.catalog_tx.view();
         cx.hooks.see_types(&view, cx.search_path);
-        self.begin(&[Datum::text(event), Datum::text(tag)], cx).run(cx)?;
+        self.begin(&[Datum::text(event), Datum::text(tag)]).run(cx)?;
         Ok(())
     }
 
@@ -391,7 +389,7 @@ impl Routine for Program {
         };
         let view = cx.catalog_tx.view();
         cx.hooks.see_types(&view, cx.search_path);
-        let mut frame = Frame::begin(self, cx);
+        let mut frame = Frame::new(self);
         let columns = Columns::of(call.table);
         fill(&mut frame, slots, call, &columns, &view);
         let flow = frame.run(cx)?;
@@ -404,15 +402,11 @@ impl Routine for Program {
         }
         let result = std::mem::take(&mut frame.result);
         match result {
-            Datum::Null => {
-                frame.end(cx);
-                Ok(TriggerResult::Skip)
-            }
+            Datum::Null => Ok(TriggerResult::Skip),
             Datum::Record(row) => {
                 let base = call.new.or(call.old);
                 let same = base.is_some_and(|base| columns.same(base, &row.fields));
                 if same && row.fields.len() == columns.places.len() {
-                    frame.end(cx);
                     return Ok(TriggerResult::Unchanged);
                 }
                 let ty = Oid(call.table.row_type[0]);
@@ -438,7 +432,6 @@ impl Routine for Program {
                         _ => row.fields.to_vec(),
                     },
                 };
-                frame.end(cx);
                 Ok(TriggerResult::Row(columns.physical(fields, call.table.columns.len())))
             }
             _ => Err(err!(

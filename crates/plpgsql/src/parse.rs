@@ -7,7 +7,6 @@ mod raise;
 mod statement;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::{Oid, Result, err};
 use exec::ExecContext;
@@ -161,9 +160,7 @@ impl Parser<'_, '_> {
         }
         let composite = self.slots.iter().filter(|s| s.kind == SlotKind::Row);
         let shapes = composite.filter_map(|s| Some((s.ty, types::user::shape(s.ty)?))).collect();
-        static PROGRAMS: AtomicU64 = AtomicU64::new(0);
         Ok(Program {
-            number: PROGRAMS.fetch_add(1, Ordering::Relaxed),
             shapes,
             signature: heading.signature.into(),
             name: heading.name,

@@ -465,8 +465,6 @@ pub enum Returns {
 
 /// A compiled body.
 pub struct Program {
-    /// Which no other program has had in this process.
-    pub number: u64,
     /// As CONTEXT lines name it: `f(integer)`.
     pub signature: Arc<str>,
     /// The function's name.
