@@ -1,8 +1,9 @@
 //! The most common elements of arrays and lexemes of documents, in a sample.
 //!
-//! They are counted with a memory that does not grow with the sample (lossy counting: Manku and Motwani, VLDB 2002), as
-//! PostgreSQL does: of the elements that occur in less than a seventh of a thousandth of what was counted, divided by
-//! the number of those wanted, some are forgotten.
+//! They are counted with a memory that does not grow with the sample (lossy counting: Manku and Motwani, "Approximate
+//! Frequency Counts over Data Streams", VLDB 2002), with PostgreSQL's parameters: after each `width` elements those are
+//! forgotten that cannot be among the most common ones, and no count is off by more than the elements seen, divided by
+//! `width`.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;

@@ -1,8 +1,9 @@
 //! Shares of rows by conditions on what values hold: elements of arrays, lexemes of documents, members of
 //! ranges and JSON.
 //!
-//! Where ANALYZE counted elements, their shares are put together as if they were independent (PostgreSQL's manual, 76.2).
-//! Other conditions are tried on the common values and the histogram's bounds, as patterns are.
+//! Where ANALYZE counted elements, their shares are put together as if they were independent, with the defaults of
+//! PostgreSQL's estimators `arraycontsel` and `tsmatchsel`. Other conditions are tried on the common values and the
+//! histogram's bounds, as patterns are (`matchingsel` there). Only built-in functions run while planning.
 
 use base::Oid;
 use catalog::object::{ColumnStats, Elements};

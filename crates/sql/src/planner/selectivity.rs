@@ -293,7 +293,7 @@ impl Planner<'_> {
         }
         match function.name {
             "textlike" | "texticlike" | "namelike" | "bpcharlike" => DEFAULT_EQUAL,
-            name => super::unknown_share::default_share(name).unwrap_or(0.333),
+            _ => super::unknown_share::default_share(function).unwrap_or(1.0 / 3.0),
         }
     }
 

@@ -1,14 +1,19 @@
 //! Shares of rows by conditions of which nothing is known.
 
+use types::func::{Body, FunctionRow};
+
 /// The share of rows that have an element of which nothing is known (DEFAULT_CONTAIN_SEL of PostgreSQL).
 pub(super) const DEFAULT_CONTAINS: f64 = 0.005;
 /// The same for a lexeme (DEFAULT_TS_MATCH_SEL).
 pub(super) const DEFAULT_LEXEME: f64 = 0.005;
 
 /// The share of rows that an operator's condition keeps of which nothing is known, as PostgreSQL has it for the
-/// operator's estimator (`oprrest`).
-pub(super) fn default_share(name: &str) -> Option<f64> {
-    Some(match name {
+/// operator's estimator (`oprrest`); None for users' functions, whatever their names are, and others.
+pub(super) fn default_share(function: &FunctionRow) -> Option<f64> {
+    if matches!(function.body, Body::User) {
+        return None;
+    }
+    Some(match function.name {
         "ts_match_vq" | "ts_match_qv" => DEFAULT_LEXEME,
         "arraycontains" | "arraycontained" => DEFAULT_CONTAINS,
         "arrayoverlap" | "range_overlaps" | "ts_match_tt" | "ts_match_tq" | "network_overlap" => {
