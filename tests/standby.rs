@@ -284,10 +284,11 @@ fn a_promoted_standby_has_what_was_acknowledged_and_the_old_primary_is_refused()
         stop.store(true, Ordering::Relaxed);
     });
 
-    // The session stays, and may write afterwards.
+    // The session stays, and may write afterwards; what came from the old primary is read without a replica.
+    alter(&mut s, "synchronous_standby_names = '*'");
     let out = Command::new(BIN).args(["promote", "-D"]).arg(&dir).output().expect("it runs");
     assert_eq!(text_of(&out), "promoted\n");
-    s.await_one("SELECT pg_is_in_recovery()", "f");
+    assert_eq!(s.one("SELECT pg_is_in_recovery()"), "f");
     for (id, n) in acknowledged.iter().enumerate() {
         let n = n.load(Ordering::SeqCst);
         let has = s.one(&format!("SELECT n >= {n} FROM c WHERE id = {id}"));
@@ -295,6 +296,7 @@ fn a_promoted_standby_has_what_was_acknowledged_and_the_old_primary_is_refused()
         let whole = format!("SELECT count(*) = max(c.n) FROM h JOIN c USING (id) WHERE id = {id}");
         assert_eq!(s.one(&whole), "t");
     }
+    alter(&mut s, "synchronous_standby_names = ''");
     let written =
         "INSERT INTO h VALUES (9, 9); CREATE TABLE later (i int); INSERT INTO later VALUES (1)";
     each(&mut s, &[written, "VACUUM"]);

@@ -263,10 +263,17 @@ pub fn promote(dir: &Path, timeout: Duration) -> Result<()> {
             "cannot promote server; server is not in standby mode"
         ));
     }
-    crate::standby::write_file(dir, crate::standby::PROMOTE, "")?;
-    send(pid, Signal::SIGHUP)?;
     let deadline = Instant::now() + timeout;
-    while crate::standby::is_standby(dir) {
+    // The server is a primary when it takes the wish away, which is later than it ceases to be a standby. While it starts
+    // it takes an old one away.
+    loop {
+        if !crate::standby::is_asked_to_promote(dir) {
+            if !crate::standby::is_standby(dir) {
+                return Ok(());
+            }
+            crate::standby::write_file(dir, crate::standby::PROMOTE, "")?;
+            send(pid, Signal::SIGHUP)?;
+        }
         if Instant::now() > deadline {
             return Err(err!(
                 OBJECT_IN_USE,
@@ -277,7 +284,6 @@ pub fn promote(dir: &Path, timeout: Duration) -> Result<()> {
         running(dir)?;
         std::thread::sleep(Duration::from_millis(10));
     }
-    Ok(())
 }
 
 /// The directory's account of itself: one line, and whether a server is running.

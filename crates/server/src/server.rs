@@ -235,8 +235,7 @@ impl Server {
     /// # Errors
     /// As [`Config::reload`].
     pub fn reload(&self) -> Result<()> {
-        if self.standby.follows()
-            && std::fs::remove_file(self.engine.storage.dir().join(crate::standby::PROMOTE)).is_ok()
+        if self.standby.follows() && crate::standby::is_asked_to_promote(self.engine.storage.dir())
         {
             self.standby.ask_promotion()?;
         }

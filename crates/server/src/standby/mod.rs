@@ -161,6 +161,16 @@ pub fn is_standby(dir: &Path) -> bool {
     dir.join(SIGNAL).exists()
 }
 
+/// Whether `threadgres promote` has asked for the promotion and it has not ended.
+pub fn is_asked_to_promote(dir: &Path) -> bool {
+    dir.join(PROMOTE).exists()
+}
+
+/// Takes the wish of an earlier run away.
+pub fn forget_promotion(dir: &Path) {
+    let _ = std::fs::remove_file(dir.join(PROMOTE));
+}
+
 /// The id below which everything has ended; `flushed`: the log that is here has been applied up to there.
 pub fn saved_oldest(dir: &Path, flushed: Lsn) -> Option<Xid> {
     let text = std::fs::read_to_string(dir.join(STATE)).ok()?;
