@@ -6,7 +6,7 @@ DATA ?= ./data
 # Release builds are laid out by a profile that the repository keeps (docs/decisions/0010).
 RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch -Clink-arg=-Wl,-z,keep-text-section-prefix" cargo
 
-.PHONY: run test docs-test prometheus apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-parallel bench-scale bench-search bench-vectors bench-snapshot bench-oltp bench-replication bench-bulk bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm soak lab incident locks crash resize fuzz tidy docs loom shuttle
+.PHONY: run test docs-test prometheus apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-partitions-load bench-parallel bench-scale bench-search bench-vectors bench-snapshot bench-oltp bench-replication bench-bulk bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm soak lab incident locks crash resize fuzz tidy docs loom shuttle
 
 # Root must say that root is meant.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -177,6 +177,13 @@ bench-vectors:
 # Partitions by the thousand beside PostgreSQL 15; both servers run already: make bench-partitions PG=5433 TG=5432
 bench-partitions:
 	bench/partitions/run $(PG) $(TG)
+
+# COPY of ten million rows into daily partitions, pgbench over 1,000 partitions, and what sessions hold that have read 1,000,
+# beside PostgreSQL 15; some 15 minutes. Starts both servers itself; with room for the sessions, those that run: PG=5433 TG=5432
+bench-partitions-load:
+	@scripts/need build clients
+	$(RELEASE) build --release --quiet -p threadgres
+	PG=$(PG) TG=$(TG) CLIENTS=$${CLIENTS:-1300} bench/with-servers bench/partitions/load
 
 # Side by side with PostgreSQL 15 and a server that does nothing; see bench/README.md.
 bench:

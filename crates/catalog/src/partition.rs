@@ -411,14 +411,28 @@ impl Bounds {
 
     /// The place of the partition that holds a row with this key; None: there is none.
     pub fn find(&self, by: &Partitioning, key: &[Datum]) -> Option<usize> {
+        self.find_near(by, key, 0)
+    }
+
+    /// The same, sooner if it is this place: rows that come one after the other are often of the same partition.
+    pub fn find_near(&self, by: &Partitioning, key: &[Datum], near: usize) -> Option<usize> {
         let found = match &self.index {
             Index::Range(_) if key.iter().any(Datum::is_null) => None,
             Index::Range(ranges) => {
-                let key: Vec<Datum> =
-                    by.keys.iter().zip(key).map(|(k, value)| sort_key(k, value)).collect();
-                let after = ranges.partition_point(|(from, _)| compare_to_key(from, &key).is_le());
-                let at = after.checked_sub(1);
-                at.filter(|at| compare_to_key(&ranges[*at].1, &key).is_gt())
+                let made: Vec<Datum>;
+                let key = if by.keys.iter().all(|k| k.slot.is_none()) {
+                    key
+                } else {
+                    made = by.keys.iter().zip(key).map(|(k, value)| sort_key(k, value)).collect();
+                    &made
+                };
+                let begins = |(from, _): &(EdgeRow, EdgeRow)| compare_to_key(from, key).is_le();
+                let goes_on = |(_, to): &(EdgeRow, EdgeRow)| compare_to_key(to, key).is_gt();
+                if ranges.get(near).is_some_and(|range| begins(range) && goes_on(range)) {
+                    return Some(near);
+                }
+                let at = ranges.partition_point(begins).checked_sub(1);
+                at.filter(|at| goes_on(&ranges[*at]))
             }
             Index::List(_) if key[0].is_null() => self.null,
             Index::List(values) => {
@@ -568,6 +582,26 @@ mod tests {
 
     fn found(register: &Register, from: i32, to: i32) -> Option<Id> {
         register.range_part(&row(from), &row(to)).map(|(id, ..)| id)
+    }
+
+    #[test]
+    fn a_place_that_is_looked_at_first_changes_nothing() {
+        let by = by();
+        let mut family = Family::default();
+        // Every third ten is of nobody.
+        for n in (0..30).filter(|n| n % 3 != 2) {
+            family = family.with(&range(n as Id + 1, n * 10, n * 10 + 10));
+        }
+        let bounds = family.bounds(&by).unwrap();
+        for n in -5..310 {
+            let key = [Datum::Int4(n)];
+            let ten = n.div_euclid(10);
+            let expected = ((0..30).contains(&ten) && ten % 3 != 2).then(|| ten as Id + 1);
+            for near in 0..25 {
+                let at = bounds.find_near(&by, &key, near);
+                assert_eq!(at.map(|at| bounds.parts[at].oid), expected, "{n}, {near} first");
+            }
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! meanwhile (its table is locked all the time, so that it is still a partition).
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use base::{Result, err};
@@ -218,7 +219,7 @@ impl KeyReader {
         Ok(KeyReader(sources, hashes.collect()))
     }
 
-    /// The place of the partition that holds a row with this key.
+    /// The place of the partition that holds a row with this key; `near` is looked at first.
     ///
     /// # Errors
     /// Those of users' hash functions.
@@ -227,10 +228,11 @@ impl KeyReader {
         bounds: &Bounds,
         by: &Partitioning,
         (key, row): (&[Datum], &[Datum]),
+        near: usize,
         run: &mut Run<'_, '_>,
     ) -> Result<Option<usize>> {
         if self.1.iter().all(Option::is_none) {
-            return Ok(bounds.find(by, key));
+            return Ok(bounds.find_near(by, key, near));
         }
         let mut hashed = Vec::with_capacity(self.1.len());
         for call in &self.1 {
@@ -252,13 +254,20 @@ impl KeyReader {
     /// Those of its expressions.
     pub fn key(&self, row: &[Datum], run: &mut Run<'_, '_>) -> Result<Vec<Datum>> {
         let mut key = Vec::with_capacity(self.0.len());
+        self.key_into(row, &mut key, run)?;
+        Ok(key)
+    }
+
+    /// The same in a vector that is there.
+    fn key_into(&self, row: &[Datum], key: &mut Vec<Datum>, run: &mut Run<'_, '_>) -> Result<()> {
+        key.clear();
         for source in &self.0 {
             key.push(match source {
                 KeySource::Column(at) => row[*at].clone(),
                 KeySource::Computed(e) => eval::eval(e, Row::Values(row), run)?,
             });
         }
-        Ok(key)
+        Ok(())
     }
 }
 
@@ -267,12 +276,17 @@ struct Level {
     table: Arc<Table>,
     bounds: Option<Arc<Bounds>>,
     reader: KeyReader,
+    /// Where the last row's partition was.
+    last: usize,
+    /// The last row's key.
+    key: Vec<Datum>,
 }
 
 /// Finds the partitions of rows.
 pub struct Router {
     root: Arc<Table>,
-    levels: HashMap<u32, Level>,
+    first: Option<Level>,
+    below: HashMap<u32, Level>,
     mode: LockMode,
     /// Partitions by interval that it has made.
     made: usize,
@@ -281,7 +295,13 @@ pub struct Router {
 impl Router {
     /// For rows as this partitioned table has them.
     pub fn new(root: &Arc<Table>) -> Router {
-        Router { root: root.clone(), levels: HashMap::new(), mode: LockMode::RowExclusive, made: 0 }
+        Router {
+            root: root.clone(),
+            first: None,
+            below: HashMap::new(),
+            mode: LockMode::RowExclusive,
+            made: 0,
+        }
     }
 
     /// The same for who only reads.
@@ -291,13 +311,13 @@ impl Router {
 
     /// Whether it has found no partition that is partitioned itself: then it holds no locks for others.
     pub fn is_plain(&self) -> bool {
-        self.levels.len() == 1
+        self.first.is_some() && self.below.is_empty()
     }
 
     /// Whether the bounds are still those that it knows.
     pub fn is_current(&self, run: &mut Run<'_, '_>) -> bool {
         let view = run.cx.catalog_tx.view();
-        self.levels.values().all(|level| {
+        self.first.iter().chain(self.below.values()).all(|level| {
             let table = view.table(level.table.oid).is_some_and(|t| Arc::ptr_eq(t, &level.table));
             let by = level.table.partitioning.as_ref();
             let now = by.and_then(|by| view.family(level.table.oid)?.bounds(by).ok());
@@ -315,19 +335,19 @@ impl Router {
     /// `23514` when there is none.
     pub fn route(&mut self, row: &[Datum], run: &mut Run<'_, '_>) -> Result<u32> {
         loop {
-            let (level, key) = match self.search(row, run)? {
+            let id = match self.search(row, run)? {
                 Ok(id) => return Ok(id),
-                Err(missing) => missing,
+                Err(id) => id,
             };
-            let Some(level) = self.levels.get(&level) else {
-                return Err(base::Error::internal("a way through no table"));
-            };
-            let table = level.table.clone();
+            let level = self.below.get(&id).or(self.first.as_ref());
+            let Some(level) = level else { return Err(wrong_node()) };
+            let (table, key) = (level.table.clone(), level.key.clone());
             if !interval::make(&table, &key, run)? {
-                return Err(no_partition(level, &key, run));
+                return Err(no_partition(&table, &key, run));
             }
             interval::count(&mut self.made)?;
-            self.levels.clear();
+            self.first = None;
+            self.below.clear();
         }
     }
 
@@ -339,33 +359,27 @@ impl Router {
         Ok(self.search(row, run)?.ok())
     }
 
-    /// The partition; or the table that has none for the row, with the row's key there.
+    /// The partition; or the table that has none for the row.
     fn search(
         &mut self,
         row: &[Datum],
         run: &mut Run<'_, '_>,
-    ) -> Result<std::result::Result<u32, (u32, Vec<Datum>)>> {
-        let mut at = self.root.clone();
+    ) -> Result<std::result::Result<u32, u32>> {
+        let root = &self.root;
+        let mut level = match &mut self.first {
+            Some(level) => level,
+            none => none.insert(Level::open(root, root, self.mode, run.cx)?),
+        };
         loop {
-            if !self.levels.contains_key(&at.oid) {
-                let level = Level::open(&at, &self.root, self.mode, run.cx)?;
-                self.levels.insert(at.oid, level);
-            }
-            let Some(level) = self.levels.get(&at.oid) else { continue };
-            let Some(by) = &level.table.partitioning else { return Ok(Ok(at.oid)) };
-            let key = level.reader.key(row, run)?;
-            let place = match &level.bounds {
-                Some(bounds) => level.reader.place(bounds, by, (&key, row), run)?,
-                None => None,
+            let part = match level.find(row, run)? {
+                Some(part) if part.is_partitioned() => part.clone(),
+                Some(part) => return Ok(Ok(part.oid)),
+                None => return Ok(Err(level.table.oid)),
             };
-            let (Some(bounds), Some(place)) = (&level.bounds, place) else {
-                return Ok(Err((at.oid, key)));
+            level = match self.below.entry(part.oid) {
+                Entry::Occupied(level) => level.into_mut(),
+                Entry::Vacant(place) => place.insert(Level::open(&part, root, self.mode, run.cx)?),
             };
-            let part = &bounds.parts[place];
-            if !part.is_partitioned() {
-                return Ok(Ok(part.oid));
-            }
-            at = part.clone();
         }
     }
 }
@@ -385,12 +399,22 @@ impl Level {
         let family = view.family(table.oid);
         let bounds = family.map(|f| f.bounds(by).cloned()).transpose()?;
         let reader = KeyReader::new(table, by, rows, cx)?;
-        Ok(Level { table: table.clone(), bounds, reader })
+        Ok(Level { table: table.clone(), bounds, reader, last: 0, key: Vec::new() })
+    }
+
+    /// The partition of a row, whose key it keeps.
+    fn find(&mut self, row: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<&Arc<Table>>> {
+        self.reader.key_into(row, &mut self.key, run)?;
+        let (Some(bounds), Some(by)) = (&self.bounds, &self.table.partitioning) else {
+            return Ok(None);
+        };
+        let place = self.reader.place(bounds, by, (&self.key, row), self.last, run)?;
+        self.last = place.unwrap_or(self.last);
+        Ok(place.map(|place| &bounds.parts[place]))
     }
 }
 
-fn no_partition(level: &Level, key: &[Datum], run: &mut Run<'_, '_>) -> base::Error {
-    let table = &level.table;
+fn no_partition(table: &Table, key: &[Datum], run: &mut Run<'_, '_>) -> base::Error {
     let view = run.cx.catalog_tx.view();
     let schema = view.schema(table.schema).map_or(String::new(), |s| s.name.clone());
     let error = err!(CHECK_VIOLATION, "no partition of relation \"{}\" found for row", table.name)
@@ -463,7 +487,7 @@ impl Belongs {
     pub fn holds(&self, row: &[Datum], run: &mut Run<'_, '_>) -> Result<bool> {
         for above in &self.0 {
             let key = above.reader.key(row, run)?;
-            let place = above.reader.place(&above.bounds, &above.by, (&key, row), run)?;
+            let place = above.reader.place(&above.bounds, &above.by, (&key, row), 0, run)?;
             if place.is_none_or(|at| above.bounds.parts[at].oid != above.part) {
                 return Ok(false);
             }

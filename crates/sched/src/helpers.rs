@@ -14,6 +14,8 @@
 //! * Helpers are threads of their own, not tasks of the workers, so that a long piece of work keeps no session from its
 //!   worker. They are started only when there are workers without work, and look between pieces whether they are in the
 //!   way ([`should_yield`]).
+//! * They keep off the processor that the caller's worker is bound to: the system starts a thread beside the one that starts
+//!   it, where the two would take turns, and moves it away only after milliseconds.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use base::{Error, Result, WaitEvent};
 use crate::exchange::Running;
 use crate::memory::Given;
 use crate::spin::SpinLock;
+use crate::sys;
 use crate::task::{self, Interrupt, Task, TaskRef};
 use crate::worker::saturation;
 
@@ -110,6 +113,7 @@ pub fn together<R>(
         >(help)
     };
     let limit = leader.memory().usage().limit / (count as i64 + 1);
+    let taken = sys::bound_to();
     let mut helpers = Vec::with_capacity(count);
     for _ in 0..count {
         let helper = Task::new("parallel worker");
@@ -120,7 +124,13 @@ pub fn together<R>(
         helper.memory().begin_statement(limit);
         team.running.begin();
         let own = team.clone();
-        match task::start_thread(helper.clone(), STACK_BYTES, move || own.run(help)) {
+        let life = move || {
+            if let Some(processor) = taken {
+                sys::keep_off(processor);
+            }
+            own.run(help);
+        };
+        match task::start_thread(helper.clone(), STACK_BYTES, life) {
             Ok(_) => helpers.push(helper),
             Err(_) => {
                 team.running.end();
@@ -219,6 +229,24 @@ mod tests {
         let panics = || panic!("a helper's");
         let caught = catch_unwind(AssertUnwindSafe(|| together(1, &panics, || Ok(())).is_ok()));
         assert!(caught.is_err());
+    }
+
+    #[test]
+    fn helpers_keep_off_the_processor_of_a_bound_caller() {
+        let [first, others @ ..] = sys::processors() else { panic!("there are no processors") };
+        let seen = SpinLock::new(Vec::new());
+        let help = || {
+            seen.lock().extend(sys::processor());
+            Ok(())
+        };
+        let caller = || {
+            sys::bind(&[*first]).unwrap();
+            together(2, &help, || Ok(())).unwrap();
+        };
+        std::thread::scope(|scope| scope.spawn(caller).join().unwrap());
+        let seen = seen.into_inner();
+        let expected = if others.is_empty() { std::slice::from_ref(first) } else { others };
+        assert!(seen.len() == 2 && seen.iter().all(|p| expected.contains(p)), "{seen:?}");
     }
 
     #[test]

@@ -201,15 +201,35 @@ pub fn processor() -> Option<usize> {
 /// The processors that this process may use: those of the thread that asks first.
 pub fn processors() -> &'static [usize] {
     static PROCESSORS: OnceLock<Vec<usize>> = OnceLock::new();
-    PROCESSORS.get_or_init(|| {
-        // SAFETY: all zeros are an empty set.
-        let mut set = unsafe { std::mem::zeroed::<libc::cpu_set_t>() };
-        // SAFETY: the kernel writes at most a set.
-        let known = check(unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) });
-        let most = if known.is_ok() { libc::CPU_SETSIZE as usize } else { 0 };
-        // SAFETY: below the set's size.
-        (0..most).filter(|p| unsafe { libc::CPU_ISSET(*p, &set) }).collect()
-    })
+    PROCESSORS.get_or_init(allowed)
+}
+
+/// The processors that the calling thread may use; none if the system does not say.
+fn allowed() -> Vec<usize> {
+    // SAFETY: all zeros are an empty set.
+    let mut set = unsafe { std::mem::zeroed::<libc::cpu_set_t>() };
+    // SAFETY: the kernel writes at most a set.
+    let known = check(unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) });
+    let most = if known.is_ok() { libc::CPU_SETSIZE as usize } else { 0 };
+    // SAFETY: below the set's size.
+    (0..most).filter(|p| unsafe { libc::CPU_ISSET(*p, &set) }).collect()
+}
+
+/// The only processor that the calling thread may use.
+pub fn bound_to() -> Option<usize> {
+    match allowed()[..] {
+        [processor] => Some(processor),
+        _ => None,
+    }
+}
+
+/// From now on the calling thread keeps off a processor, if there is another one.
+pub fn keep_off(processor: usize) {
+    let others: Vec<usize> = processors().iter().copied().filter(|p| *p != processor).collect();
+    if !others.is_empty() {
+        // Where the system forbids it, the thread runs as before.
+        let _ = bind(&others);
+    }
 }
 
 /// From now on the calling thread, which may have been started by one that is bound, runs on all of

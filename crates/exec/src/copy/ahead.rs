@@ -11,7 +11,7 @@
 //!   defaults, constraints and errors come in the same order. What it has time for it parses, too.
 //! * A line that can't be parsed ends its piece. When its turn comes the own task parses it again, so that its error
 //!   is the one that it would be without helpers.
-//! * Rows go back empty when they are written, so that no thread allocates what another one frees, texts apart.
+//! * Rows go back when they are written, so that those who parse free what others have parsed before, not the own task.
 //! * A round is a few milliseconds of work. How many helpers there may be is decided anew for each.
 
 use std::sync::Arc;
@@ -64,13 +64,15 @@ struct Rows {
 
 impl Parser<'_> {
     fn parse_piece(&self, piece: &Piece, mut rows: Vec<Vec<Datum>>) -> Rows {
-        let mut filled = 0;
+        let (mut filled, columns) = (0, self.table.columns.len());
         for (line, number) in piece.lines() {
             if rows.len() == filled {
-                rows.push(self.empty());
+                rows.push(Vec::new());
             }
-            if self.parse(line, number, &mut rows[filled]).is_err() {
-                rows[filled].fill(Datum::Null);
+            let row = &mut rows[filled];
+            row.clear();
+            row.resize(columns, Datum::Null);
+            if self.parse(line, number, row).is_err() {
                 break;
             }
             filled += 1;
@@ -212,7 +214,7 @@ fn ends_at_once(error: &Error) -> bool {
     ["57", "08", "53"].contains(&&code.as_str()[..2]) && !error.message().starts_with(CLIENT_FAILED)
 }
 
-/// Writes a piece's rows; they come back empty.
+/// Writes a piece's rows; what comes back is to be filled anew.
 fn write(
     piece: Arc<Piece>,
     mut rows: Rows,
@@ -223,15 +225,16 @@ fn write(
 ) -> Result<Vec<Vec<Datum>>> {
     let mut begin = 0;
     for (n, (line, number)) in piece.lines().enumerate() {
-        load.begin_row();
         load.line = number;
         let range = begin..begin + line.len();
         begin = range.end;
         load.text = LineText::Piece(piece.clone(), range);
-        let row = load.row_to_fill();
         match rows.rows.get_mut(n).filter(|_| n < rows.filled) {
-            Some(parsed) => std::mem::swap(row, parsed),
-            None => parser.parse(line, load.line, load.row_to_fill())?,
+            Some(parsed) => std::mem::swap(load.row_to_fill(), parsed),
+            None => {
+                load.begin_row();
+                parser.parse(line, load.line, load.row_to_fill())?;
+            }
         }
         load.finish_row(line.len(), run)?;
         target.take(load, run)?;

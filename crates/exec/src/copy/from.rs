@@ -42,6 +42,8 @@ pub struct Load {
     columns: Arc<[u16]>,
     defaults: Vec<Option<Expr>>,
     options: Arc<CopyOptions>,
+    /// Columns in the data whose types are domains or hold some.
+    domains: Vec<u16>,
     pub(super) input: Input,
     /// The line of the row that is being loaded, and the last one that was read: in CSV a record has several where
     /// fields have line ends.
@@ -169,19 +171,21 @@ impl Target<'_> {
         }
         let modify = self.modify;
         if let Some(parts) = &mut self.parts {
-            let whole = load.rows[row].clone();
-            if parts.add(modify, whole, run).map_err(|e| load.line_error(e))? {
+            let added = parts.add(modify, &mut load.rows[row], run);
+            if added.map_err(|e| load.line_error(e))? {
                 self.count += 1;
                 load.input.progress.set(Count::RowsDone, self.count);
             }
-            if parts.waiting() >= self.of_parts || load.bytes > PART_BYTES {
-                parts.flush(run).map_err(|e| match self.of_parts {
-                    1 => load.line_error(e),
-                    _ => load.row_error(e, line),
-                })?;
+            let flushed = if parts.waiting() >= self.of_parts || load.bytes > PART_BYTES {
                 load.bytes = 0;
-            }
-            return Ok(());
+                parts.flush(run)
+            } else {
+                parts.flush_full(run)
+            };
+            return flushed.map_err(|e| match self.of_parts {
+                1 => load.line_error(e),
+                _ => load.row_error(e, line),
+            });
         }
         let wanted =
             pipeline::prepare_insert(&mut self.writer, &mut load.rows[row], &modify.checks, run);
@@ -203,7 +207,10 @@ impl Target<'_> {
 impl Load {
     /// Before the first row.
     pub fn new(table: Arc<Table>, columns: Vec<u16>, options: CopyOptions, input: Input) -> Load {
+        let ty = |n: &u16| Oid(table.columns[usize::from(*n) - 1].ty);
+        let domains = columns.iter().copied().filter(|n| types::user::has_domains(ty(n))).collect();
         Load {
+            domains,
             table,
             columns: columns.into(),
             defaults: Vec::new(),
@@ -317,11 +324,10 @@ impl Load {
 
     /// Makes room for the next row: all NULL.
     pub(super) fn begin_row(&mut self) {
-        if self.rows.len() == self.filled {
-            self.rows.push(vec![Datum::Null; self.table.columns.len()]);
-        } else {
-            self.rows[self.filled].fill(Datum::Null);
-        }
+        let columns = self.table.columns.len();
+        let row = self.row_to_fill();
+        row.clear();
+        row.resize(columns, Datum::Null);
     }
 
     /// Reads a row into `rows[filled]`; false at the end.
@@ -463,8 +469,11 @@ impl Load {
         }
     }
 
-    /// The row that is being read.
+    /// The row that is being read, with what it held before.
     pub(super) fn row_to_fill(&mut self) -> &mut Vec<Datum> {
+        if self.rows.len() == self.filled {
+            self.rows.push(Vec::new());
+        }
         &mut self.rows[self.filled]
     }
 
@@ -557,13 +566,10 @@ impl Load {
 
     /// The values of the row just read fulfil their domains' constraints.
     fn check_domains(&mut self, run: &mut Run<'_, '_>) -> Result<()> {
-        for column in self.columns.iter() {
+        for column in &self.domains {
             let n = usize::from(*column) - 1;
             let def = &self.table.columns[n];
             let ty = Oid(def.ty);
-            if !types::user::has_domains(ty) {
-                continue;
-            }
             let value = std::mem::take(&mut self.rows[self.filled][n]);
             let shown = match &value {
                 Datum::Null => "null input".to_owned(),

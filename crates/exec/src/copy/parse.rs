@@ -30,11 +30,6 @@ impl Parser<'_> {
         self.columns.iter().all(|n| parallel::reads_values_of(ty(n)))
     }
 
-    /// An empty row: all NULL.
-    pub fn empty(&self) -> Vec<Datum> {
-        vec![Datum::Null; self.table.columns.len()]
-    }
-
     /// Reads the fields of a line, which has this number, into a row that is all NULL.
     ///
     /// # Errors

@@ -457,10 +457,10 @@ impl ModifyOp {
     ) -> Result<()> {
         for n in 0..batch.rows {
             sched::check_interrupts()?;
-            let row = rows::get(batch, n, types);
+            let mut row = rows::get(batch, n, types);
             let Some(parts) = &mut self.parts else { return Ok(()) };
             if modify.returning.is_none() {
-                self.changed += u64::from(parts.add(modify, row, run)?);
+                self.changed += u64::from(parts.add(modify, &mut row, run)?);
                 continue;
             }
             if let Some((row, part)) = parts.insert(modify, row, run)? {

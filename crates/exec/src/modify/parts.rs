@@ -18,12 +18,16 @@ use super::triggers::Triggers;
 use super::writer::{Membership, Root, Writer};
 use crate::context::ExecContext;
 use crate::language::TriggerEvent;
+use crate::ops::grouping::Fx;
 use crate::partition::{self, Belongs, Router, is_identity, numbers};
 use crate::run::Run;
 
 /// Partitions that are open at a time, if nothing waits in the others. Rows that change their partition each time would open
 /// one each if there were fewer than those rows go into.
 const OPEN: usize = 1024;
+
+/// Rows that wait in one partition at most, where COPY adds them: what is written together should lie in the processor's cache.
+const FULL: usize = 1000;
 
 /// A partition that rows go into.
 pub struct Part {
@@ -44,9 +48,13 @@ pub struct Parts {
     above: Option<Box<Belongs>>,
     router: Router,
     open: Vec<Part>,
-    by_oid: HashMap<u32, usize>,
+    by_oid: HashMap<u32, usize, Fx>,
+    /// The last one that was asked for.
+    last: (u32, usize),
     captures: i16,
     pending: usize,
+    /// Rows that have been written, for those that come next.
+    spare: Vec<Vec<Datum>>,
 }
 
 /// A way of a row into its table, as [`pipeline::insert`].
@@ -94,9 +102,11 @@ impl Parts {
             above: None,
             router: Router::new(root),
             open: Vec::new(),
-            by_oid: HashMap::new(),
+            by_oid: HashMap::default(),
+            last: (0, 0),
             captures: 0,
             pending: 0,
+            spare: Vec::new(),
         }
     }
 
@@ -153,7 +163,11 @@ impl Parts {
     /// # Errors
     /// Those of opening it.
     pub fn find(&mut self, modify: &Modify, id: u32, run: &mut Run<'_, '_>) -> Result<usize> {
+        if self.last.0 == id {
+            return Ok(self.last.1);
+        }
         if let Some(at) = self.by_oid.get(&id) {
+            self.last = (id, *at);
             return Ok(*at);
         }
         if self.open.len() >= OPEN {
@@ -161,13 +175,15 @@ impl Parts {
         }
         let part = self.open_part(modify, id, run)?;
         self.open.push(part);
-        self.by_oid.insert(id, self.open.len() - 1);
-        Ok(self.open.len() - 1)
+        self.last = (id, self.open.len() - 1);
+        self.by_oid.insert(id, self.last.1);
+        Ok(self.last.1)
     }
 
     fn close_idle(&mut self, run: &mut Run<'_, '_>) -> Result<()> {
         self.flush(run)?;
         self.open.retain(|part| !part.is_idle());
+        self.last = (0, 0);
         let ids = self.open.iter().enumerate().map(|(at, part)| (part.child.table.oid, at));
         self.by_oid = ids.collect();
         Ok(())
@@ -223,15 +239,20 @@ impl Parts {
         Ok(Part { child, writer, identity, pending: Vec::new() })
     }
 
-    /// Prepares a row for its partition, where it waits for [`Parts::flush`]; false: a trigger says not to
-    /// insert it.
+    /// Takes a row and prepares it for its partition, where it waits for [`Parts::flush`]; false: a trigger says not to
+    /// insert it. What is left in `row` are values that were written before, any number of them.
     ///
     /// # Errors
     /// Those of the row's way.
-    pub fn add(&mut self, modify: &Modify, row: Vec<Datum>, run: &mut Run<'_, '_>) -> Result<bool> {
-        let at = self.route(modify, &row, run)?;
+    pub fn add(
+        &mut self,
+        modify: &Modify,
+        row: &mut Vec<Datum>,
+        run: &mut Run<'_, '_>,
+    ) -> Result<bool> {
+        let at = self.route(modify, row, run)?;
         let part = &mut self.open[at];
-        let mut own = part.own(row);
+        let mut own = part.own(std::mem::replace(row, self.spare.pop().unwrap_or_default()));
         if !pipeline::prepare_insert(&mut part.writer, &mut own, &part.child.checks, run)? {
             return Ok(false);
         }
@@ -256,9 +277,25 @@ impl Parts {
                 continue;
             }
             sched::check_interrupts()?;
-            let rows = std::mem::take(&mut part.pending);
-            part.writer.insert_many(&rows, run)?;
+            part.writer.insert_many(&part.pending, run)?;
+            self.spare.append(&mut part.pending);
         }
+        Ok(())
+    }
+
+    /// Inserts the rows that wait in the partition of the last row, if they are many.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn flush_full(&mut self, run: &mut Run<'_, '_>) -> Result<()> {
+        let Some(part) = self.open.get_mut(self.last.1) else { return Ok(()) };
+        if part.pending.len() < FULL {
+            return Ok(());
+        }
+        sched::check_interrupts()?;
+        part.writer.insert_many(&part.pending, run)?;
+        self.pending -= part.pending.len();
+        self.spare.append(&mut part.pending);
         Ok(())
     }
 
