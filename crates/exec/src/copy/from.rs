@@ -176,16 +176,14 @@ impl Target<'_> {
                 self.count += 1;
                 load.input.progress.set(Count::RowsDone, self.count);
             }
-            let flushed = if parts.waiting() >= self.of_parts || load.bytes > PART_BYTES {
+            if parts.waiting() >= self.of_parts || load.bytes > PART_BYTES {
+                parts.flush(run).map_err(|e| match self.of_parts {
+                    1 => load.line_error(e),
+                    _ => load.row_error(e, line),
+                })?;
                 load.bytes = 0;
-                parts.flush(run)
-            } else {
-                parts.flush_full(run)
-            };
-            return flushed.map_err(|e| match self.of_parts {
-                1 => load.line_error(e),
-                _ => load.row_error(e, line),
-            });
+            }
+            return Ok(());
         }
         let wanted =
             pipeline::prepare_insert(&mut self.writer, &mut load.rows[row], &modify.checks, run);

@@ -26,9 +26,6 @@ use crate::run::Run;
 /// one each if there were fewer than those rows go into.
 const OPEN: usize = 1024;
 
-/// Rows that wait in one partition at most, where COPY adds them: what is written together should lie in the processor's cache.
-const FULL: usize = 1000;
-
 /// A partition that rows go into.
 pub struct Part {
     /// What the statement does there, by its own numbers.
@@ -280,22 +277,6 @@ impl Parts {
             part.writer.insert_many(&part.pending, run)?;
             self.spare.append(&mut part.pending);
         }
-        Ok(())
-    }
-
-    /// Inserts the rows that wait in the partition of the last row, if they are many.
-    ///
-    /// # Errors
-    /// Those of the writer.
-    pub fn flush_full(&mut self, run: &mut Run<'_, '_>) -> Result<()> {
-        let Some(part) = self.open.get_mut(self.last.1) else { return Ok(()) };
-        if part.pending.len() < FULL {
-            return Ok(());
-        }
-        sched::check_interrupts()?;
-        part.writer.insert_many(&part.pending, run)?;
-        self.pending -= part.pending.len();
-        self.spare.append(&mut part.pending);
         Ok(())
     }
 
