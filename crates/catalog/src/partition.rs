@@ -414,7 +414,7 @@ impl Bounds {
         self.find_near(by, key, 0)
     }
 
-    /// The same, sooner if it is this place: rows that come one after the other are often of the same partition.
+    /// The same; the place `near` is compared first, since successive rows often belong to one partition.
     pub fn find_near(&self, by: &Partitioning, key: &[Datum], near: usize) -> Option<usize> {
         let found = match &self.index {
             Index::Range(_) if key.iter().any(Datum::is_null) => None,
@@ -426,13 +426,13 @@ impl Bounds {
                     made = by.keys.iter().zip(key).map(|(k, value)| sort_key(k, value)).collect();
                     &made
                 };
-                let begins = |(from, _): &(EdgeRow, EdgeRow)| compare_to_key(from, key).is_le();
-                let goes_on = |(_, to): &(EdgeRow, EdgeRow)| compare_to_key(to, key).is_gt();
-                if ranges.get(near).is_some_and(|range| begins(range) && goes_on(range)) {
+                let starts_by = |(from, _): &(EdgeRow, EdgeRow)| compare_to_key(from, key).is_le();
+                let ends_after = |(_, to): &(EdgeRow, EdgeRow)| compare_to_key(to, key).is_gt();
+                if ranges.get(near).is_some_and(|range| starts_by(range) && ends_after(range)) {
                     return Some(near);
                 }
-                let at = ranges.partition_point(begins).checked_sub(1);
-                at.filter(|at| goes_on(&ranges[*at]))
+                let at = ranges.partition_point(starts_by).checked_sub(1);
+                at.filter(|at| ends_after(&ranges[*at]))
             }
             Index::List(_) if key[0].is_null() => self.null,
             Index::List(values) => {

@@ -264,10 +264,10 @@ pub fn promote(dir: &Path, timeout: Duration) -> Result<()> {
         ));
     }
     let deadline = Instant::now() + timeout;
-    // The server is a primary when it takes the wish away, which is later than it ceases to be a standby. While it starts
-    // it takes an old one away.
+    // The server removes the request when it is a primary, which is later than it ceases to be a standby; a server that
+    // starts removes it, too, and is asked again.
     loop {
-        if !crate::standby::is_asked_to_promote(dir) {
+        if !crate::standby::is_promotion_requested(dir) {
             if !crate::standby::is_standby(dir) {
                 return Ok(());
             }

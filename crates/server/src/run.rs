@@ -92,7 +92,7 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
     };
     let storage = Storage::recover_with(dir, txn.participant(None), options)?;
     let follows = standby::is_standby(dir);
-    standby::forget_promotion(dir);
+    standby::forget_promotion_request(dir);
     let oldest = standby::saved_oldest(dir, storage.wal.flushed());
     match follows {
         true => txn.attach_following(&storage, oldest),

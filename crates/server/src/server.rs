@@ -235,7 +235,8 @@ impl Server {
     /// # Errors
     /// As [`Config::reload`].
     pub fn reload(&self) -> Result<()> {
-        if self.standby.follows() && crate::standby::is_asked_to_promote(self.engine.storage.dir())
+        if self.standby.follows()
+            && crate::standby::is_promotion_requested(self.engine.storage.dir())
         {
             self.standby.ask_promotion()?;
         }

@@ -50,7 +50,7 @@ pub struct Parts {
     last: (u32, usize),
     captures: i16,
     pending: usize,
-    /// Rows that have been written, for those that come next.
+    /// Empty rows, whose memory is used again.
     spare: Vec<Vec<Datum>>,
 }
 
@@ -237,7 +237,7 @@ impl Parts {
     }
 
     /// Takes a row and prepares it for its partition, where it waits for [`Parts::flush`]; false: a trigger says not to
-    /// insert it. What is left in `row` are values that were written before, any number of them.
+    /// insert it. An empty row is left in its place.
     ///
     /// # Errors
     /// Those of the row's way.
@@ -275,6 +275,7 @@ impl Parts {
             }
             sched::check_interrupts()?;
             part.writer.insert_many(&part.pending, run)?;
+            part.pending.iter_mut().for_each(Vec::clear);
             self.spare.append(&mut part.pending);
         }
         Ok(())

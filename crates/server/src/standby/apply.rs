@@ -237,7 +237,7 @@ impl Applier<'_> {
             engine.catalog.end_following(txn)?;
             storage.set_timeline(history.current());
             storage.end_following(&self.replay)?;
-            // What came from the other primary may be read here, whoever has it: there may be no replica yet.
+            // The log received from the old primary counts as acknowledged: this server may have no replica yet.
             storage.wal.acknowledge(end);
             Ok(())
         })();
@@ -252,13 +252,13 @@ impl Applier<'_> {
         crate::primary::start(server);
         log::info(format_args!("selected new timeline ID: {}", history.current()));
         log::info("database system is ready to accept connections");
-        // Who has asked waits for this.
+        // `threadgres promote` waits until this file is gone.
         remove(storage.dir(), super::PROMOTE)?;
         storage.checkpoint()
     }
 }
 
-pub(super) fn remove(dir: &std::path::Path, name: &str) -> Result<()> {
+fn remove(dir: &std::path::Path, name: &str) -> Result<()> {
     let removed = match std::fs::remove_file(dir.join(name)) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
         other => other,

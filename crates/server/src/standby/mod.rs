@@ -43,7 +43,7 @@ use ext_postgres::client::Writer;
 pub const SIGNAL: &str = "standby.signal";
 /// See the module's documentation.
 pub const STATE: &str = "standby.state";
-/// The file by which a standby that reads its settings again learns that it is to become a primary.
+/// The file that requests promotion when the settings are read again; the server removes it when it is a primary.
 pub(crate) const PROMOTE: &str = "promote";
 
 /// Something that the primary says with the stream.
@@ -161,13 +161,13 @@ pub fn is_standby(dir: &Path) -> bool {
     dir.join(SIGNAL).exists()
 }
 
-/// Whether `threadgres promote` has asked for the promotion and it has not ended.
-pub fn is_asked_to_promote(dir: &Path) -> bool {
+/// Whether `threadgres promote` has requested a promotion that is not complete.
+pub fn is_promotion_requested(dir: &Path) -> bool {
     dir.join(PROMOTE).exists()
 }
 
-/// Takes the wish of an earlier run away.
-pub fn forget_promotion(dir: &Path) {
+/// Removes a request for promotion that an earlier run of the server has left.
+pub fn forget_promotion_request(dir: &Path) {
     let _ = std::fs::remove_file(dir.join(PROMOTE));
 }
 
