@@ -738,6 +738,29 @@ fn errors_of_copy_name_their_lines() {
     }
     let escaped = client.query_with("COPY lines FROM STDIN", |_| b"1\ta\\\rb\t1\n".to_vec());
     assert_eq!(escaped.expect("an answer").tags, ["COPY 1"]);
+
+    // Rows of partitions wait, and are inserted at once where a trigger of the partition may look at them.
+    for sql in [
+        "CREATE TABLE parted (id int, k int) PARTITION BY LIST (k)",
+        "CREATE TABLE one PARTITION OF parted (UNIQUE (id)) FOR VALUES IN (1)",
+        "CREATE TABLE two PARTITION OF parted FOR VALUES IN (2)",
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+         $$BEGIN IF new.id = 9 THEN RAISE 'no' USING ERRCODE = '22000'; END IF; RETURN new; END$$",
+        "CREATE TRIGGER t BEFORE INSERT ON two FOR EACH ROW EXECUTE FUNCTION refuse()",
+    ] {
+        client.one(sql);
+    }
+    for (data, error) in [
+        ("1\t1\n2\t1\n1\t1\n3\t1\n", "line 3"),
+        ("1\t1\n1\t1\n3\t2\n", "line 2"),
+        ("1\t1\n2\t2\n9\t2\n", "line 3: \"9\t2\""),
+        ("1\t1\n1\t1\n2\t3\n", "line 3: \"2\t3\""),
+    ] {
+        let data = |_| data.as_bytes().to_vec();
+        let answer = client.query_with("COPY parted FROM STDIN", data).expect("an answer");
+        let said = answer.context.lines().last().unwrap_or_default().to_owned();
+        assert_eq!(said, format!("COPY parted, {error}"));
+    }
     assert!(server.stop());
 }
 

@@ -29,6 +29,8 @@ use crate::run::{ExecState, Run};
 
 /// Rows that are inserted together.
 const PART_ROWS: usize = 1000;
+/// The same for a table with partitions, so that several go into one where they go into many.
+const PARTS_ROWS: usize = PART_ROWS * 8;
 /// …or so many bytes of data, if that comes first.
 const PART_BYTES: usize = 1 << 20;
 
@@ -114,8 +116,6 @@ pub fn run(
     // A BEFORE trigger sees the rows before its own.
     let alone = writer.triggers.as_ref().is_some_and(|t| t.has_before_row(TriggerEvent::Insert));
     let part = if alone { 1 } else { PART_ROWS };
-    // So that several rows are inserted together where they go into many partitions.
-    let of_parts = if alone { 1 } else { PART_ROWS * 8 };
     if let (Some(parts), Some(triggers)) = (&mut parts, &writer.triggers) {
         parts.capture(triggers.captures());
     }
@@ -132,10 +132,11 @@ pub fn run(
         return Ok(Outcome { rows: count, tag: None });
     }
     let filter = filter.as_ref();
-    let mut target = Target { modify, filter, writer, parts, part, of_parts, count: 0 };
+    let mut target = Target { modify, filter, writer, parts, part, count: 0 };
     load.load(&mut target, &mut run)?;
     let Target { mut writer, mut parts, count, .. } = target;
     if let Some(parts) = &mut parts {
+        parts.flush(&mut run).map_err(|e| load.part_error(e, parts))?;
         parts.finish(&mut run)?;
         if let Some(triggers) = &mut writer.triggers {
             parts.give_captured(triggers, run.cx)?;
@@ -153,9 +154,8 @@ pub(super) struct Target<'a> {
     filter: Option<&'a Expr>,
     writer: Writer,
     parts: Option<Parts>,
-    /// Rows that are inserted together, into one table and into several.
+    /// Rows that are inserted together into one table.
     part: usize,
-    of_parts: usize,
     count: u64,
 }
 
@@ -171,16 +171,14 @@ impl Target<'_> {
         }
         let modify = self.modify;
         if let Some(parts) = &mut self.parts {
+            parts.line = line;
             let added = parts.add(modify, &mut load.rows[row], run);
-            if added.map_err(|e| load.line_error(e))? {
+            if added.map_err(|e| load.part_error(e, parts))? {
                 self.count += 1;
                 load.input.progress.set(Count::RowsDone, self.count);
             }
-            if parts.waiting() >= self.of_parts || load.bytes > PART_BYTES {
-                parts.flush(run).map_err(|e| match self.of_parts {
-                    1 => load.line_error(e),
-                    _ => load.row_error(e, line),
-                })?;
+            if parts.waiting() >= PARTS_ROWS || load.bytes > PART_BYTES {
+                parts.flush(run).map_err(|e| load.part_error(e, parts))?;
                 load.bytes = 0;
             }
             return Ok(());
@@ -304,6 +302,14 @@ impl Load {
 
     fn row_error(&self, error: Error, line: u64) -> Error {
         error.context(format!("COPY {}, line {line}", self.table.name))
+    }
+
+    /// An error of the row that is being loaded, or of one that waited in its partition.
+    fn part_error(&self, error: Error, parts: &Parts) -> Error {
+        match parts.failed_line() {
+            Some(line) => self.row_error(error, line),
+            None => self.line_error(error),
+        }
     }
 
     /// An error of the row that is being loaded.

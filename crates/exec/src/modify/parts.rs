@@ -34,8 +34,9 @@ pub struct Part {
     pub writer: Writer,
     /// Its rows look like the table's.
     identity: bool,
-    /// Checked rows that are to be inserted.
+    /// Checked rows that are to be inserted, and the lines that they come from.
     pending: Vec<Vec<Datum>>,
+    lines: Vec<u64>,
 }
 
 /// See the module's documentation.
@@ -50,6 +51,10 @@ pub struct Parts {
     last: (u32, usize),
     captures: i16,
     pending: usize,
+    /// The line of the data that the next row comes from (COPY).
+    pub line: u64,
+    /// See [`Parts::failed_line`].
+    failed: Option<u64>,
     /// Empty rows, whose memory is used again.
     spare: Vec<Vec<Datum>>,
 }
@@ -75,6 +80,10 @@ impl Part {
     /// A row of the partition as one of the table's.
     pub fn named(&self, row: Vec<Datum>) -> Vec<Datum> {
         if self.identity { row } else { super::inherited::as_named(&self.child, &row) }
+    }
+
+    fn has_before_insert(&self) -> bool {
+        self.writer.triggers.as_ref().is_some_and(|t| t.has_before_row(TriggerEvent::Insert))
     }
 
     fn is_idle(&self) -> bool {
@@ -103,6 +112,8 @@ impl Parts {
             last: (0, 0),
             captures: 0,
             pending: 0,
+            line: 0,
+            failed: None,
             spare: Vec::new(),
         }
     }
@@ -233,7 +244,7 @@ impl Parts {
             let belongs = Belongs::open(&table, 0, run.cx)?;
             writer.membership = belongs.map_or(Membership::Any, Membership::Moves);
         }
-        Ok(Part { child, writer, identity, pending: Vec::new() })
+        Ok(Part { child, writer, identity, pending: Vec::new(), lines: Vec::new() })
     }
 
     /// Takes a row and prepares it for its partition, where it waits for [`Parts::flush`]; false: a trigger says not to
@@ -248,14 +259,28 @@ impl Parts {
         run: &mut Run<'_, '_>,
     ) -> Result<bool> {
         let at = self.route(modify, row, run)?;
+        // A BEFORE trigger sees the rows before its own.
+        let alone = self.open[at].has_before_insert();
+        if alone {
+            self.flush(run)?;
+        }
         let part = &mut self.open[at];
         let mut own = part.own(std::mem::replace(row, self.spare.pop().unwrap_or_default()));
         if !pipeline::prepare_insert(&mut part.writer, &mut own, &part.child.checks, run)? {
             return Ok(false);
         }
         part.pending.push(own);
+        part.lines.push(self.line);
         self.pending += 1;
+        if alone {
+            self.flush(run).inspect_err(|_| self.failed = None)?;
+        }
         Ok(true)
+    }
+
+    /// The line of the row that could not be inserted, if it had waited.
+    pub fn failed_line(&self) -> Option<u64> {
+        self.failed
     }
 
     /// Rows that wait.
@@ -268,13 +293,19 @@ impl Parts {
     /// # Errors
     /// Those of the writer.
     pub fn flush(&mut self, run: &mut Run<'_, '_>) -> Result<()> {
-        self.pending = 0;
+        if std::mem::take(&mut self.pending) == 0 {
+            return Ok(());
+        }
         for part in &mut self.open {
             if part.pending.is_empty() {
                 continue;
             }
             sched::check_interrupts()?;
-            part.writer.insert_many(&part.pending, run)?;
+            let inserted = part.writer.insert_many(&part.pending, run);
+            self.failed =
+                inserted.is_err().then(|| part.lines.get(part.writer.at).copied()).flatten();
+            inserted?;
+            part.lines.clear();
             part.pending.iter_mut().for_each(Vec::clear);
             self.spare.append(&mut part.pending);
         }
