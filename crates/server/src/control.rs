@@ -271,7 +271,7 @@ pub fn promote(dir: &Path, timeout: Duration) -> Result<()> {
             if !crate::standby::is_standby(dir) {
                 return Ok(());
             }
-            crate::standby::write_file(dir, crate::standby::PROMOTE, "")?;
+            crate::standby::request_promotion(dir)?;
             send(pid, Signal::SIGHUP)?;
         }
         if Instant::now() > deadline {

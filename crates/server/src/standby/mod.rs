@@ -44,7 +44,7 @@ pub const SIGNAL: &str = "standby.signal";
 /// See the module's documentation.
 pub const STATE: &str = "standby.state";
 /// The file that requests promotion when the settings are read again; the server removes it when it is a primary.
-pub(crate) const PROMOTE: &str = "promote";
+const PROMOTE: &str = "promote";
 
 /// Something that the primary says with the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -164,6 +164,15 @@ pub fn is_standby(dir: &Path) -> bool {
 /// Whether `threadgres promote` has requested a promotion that is not complete.
 pub fn is_promotion_requested(dir: &Path) -> bool {
     dir.join(PROMOTE).exists()
+}
+
+/// Requests promotion of the server that runs on the directory, which is to read its settings again then.
+///
+/// # Errors
+/// I/O.
+pub fn request_promotion(dir: &Path) -> Result<()> {
+    let created = std::fs::File::create(dir.join(PROMOTE));
+    created.map(drop).map_err(|e| Error::io(format_args!("create file \"{PROMOTE}\""), &e))
 }
 
 /// Removes a request for promotion that an earlier run of the server has left.
