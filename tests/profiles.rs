@@ -122,8 +122,9 @@ fn a_profile_is_a_statement_like_others() {
             let mut client = support::client::Client::connect(port).unwrap();
             client.query(&format!("SELECT pg_stacks(500, '{kind}')")).unwrap()
         });
-        let wait = "SELECT max(pid) FROM pg_stat_activity WHERE wait_event = 'ProfileSampling' \
-                    AND backend_type = 'client backend'";
+        // The statement waits before the thread that samples for it has begun.
+        let wait = "SELECT max(pid) FILTER (WHERE backend_type = 'client backend') FROM pg_stat_activity \
+                    WHERE wait_event = 'ProfileSampling' HAVING bool_or(backend_type = 'profiler')";
         let mut pid = String::new();
         while pid.is_empty() {
             pid = server.query(wait);
