@@ -5,8 +5,9 @@
 //! build) does so at `SCALE` (1), takes times, each server's best of three in turns on a warm cache,
 //! and prints the table that it keeps in `bench/results/`. Both servers have the same tables, keys,
 //! indexes and memory, and as many helpers for a query (`HELPERS=0` for none); PostgreSQL has jit off, which is
-//! faster in sum. `DUCKDB` names a Python that has DuckDB's package: it then answers the same queries over the same rows
-//! by two threads.
+//! faster in sum, unless `JIT=on`. `DUCKDB` names a Python that has DuckDB's package: it then answers the same queries
+//! over the same rows by two threads. `PG` and `TG` name the ports of servers that run; those that have the tables are
+//! taken as they are, so that a large scale is loaded once. `TIMES` (3) is how often each query is asked.
 
 mod support;
 
@@ -155,10 +156,15 @@ fn run(port: u16, script: &str) {
     assert!(!out.contains("ERROR"), "{out}");
 }
 
-/// Tables, rows, indexes, statistics. Returns the seconds that each part took.
+/// Tables, rows, indexes, statistics, unless they are there. Returns the seconds that each part took.
 fn load(port: u16, scale: f64) -> [f64; 3] {
     let begin = Instant::now();
     let mut seconds = [0.0; 3];
+    if support::psql(port, &["-A", "-t"], "SELECT to_regclass('lineitem_supplier')")
+        .contains("lineitem")
+    {
+        return seconds;
+    }
     run(port, TABLES);
     copy(port, "region", RegionGenerator::new(scale, 1, 1).iter());
     copy(port, "nation", NationGenerator::new(scale, 1, 1).iter());
@@ -194,7 +200,9 @@ struct Pair {
     ours: Client,
     theirs: Client,
     loading: [[f64; 3]; 2],
-    servers: (Server, Oracle, TempDir),
+    oracle_port: u16,
+    /// Those that are to end with it.
+    _servers: Option<(Server, Oracle, TempDir)>,
 }
 
 impl Pair {
@@ -202,14 +210,22 @@ impl Pair {
         let dir = TempDir::new("tpch");
         let server = Server::start(&dir.path().join("data"), settings);
         let oracle = Oracle::start_with("C", settings);
-        let loading = [load(server.port, scale), load(oracle.port, scale)];
-        let ours = Client::connect(server.port).expect("the server takes connections");
-        let theirs = Client::connect(oracle.port).expect("PostgreSQL takes connections");
-        Pair { ours, theirs, loading, servers: (server, oracle, dir) }
+        let ports = [server.port, oracle.port];
+        Pair { _servers: Some((server, oracle, dir)), ..Pair::over(ports, scale, &[]) }
     }
 
-    fn oracle_port(&self) -> u16 {
-        self.servers.1.port
+    /// The same for servers that run, with settings for the sessions.
+    fn over(ports: [u16; 2], scale: f64, settings: &[&str]) -> Pair {
+        let loading = ports.map(|port| load(port, scale));
+        let [ours, theirs] = ports.map(|port| {
+            let mut client = Client::connect(port).expect("the server takes connections");
+            for set in settings {
+                let answer = client.query(&format!("SET {set}")).expect("the connection holds");
+                assert!(answer.error.is_none(), "{set}");
+            }
+            client
+        });
+        Pair { ours, theirs, loading, oracle_port: ports[1], _servers: None }
     }
 
     /// Asks both, `times` times in turns. What differs, and each one's best time.
@@ -308,12 +324,21 @@ fn benchmark() {
     // Lineitem of scale 1 must fit a quarter of the buffers, or both servers read around them.
     let helpers = std::env::var("HELPERS").unwrap_or_else(|_| "2".to_owned());
     let helpers = format!("max_parallel_workers_per_gather={helpers}");
-    let settings = ["shared_buffers=4GB", "work_mem=64MB", "max_wal_size=8GB", helpers.as_str()];
-    let mut pair = Pair::new(scale, &settings);
+    let jit = format!("jit={}", std::env::var("JIT").unwrap_or_else(|_| "off".to_owned()));
+    let [helpers, jit] = [helpers.as_str(), jit.as_str()];
+    let settings = ["shared_buffers=4GB", "work_mem=64MB", "max_wal_size=8GB", helpers, jit];
+    let number = |name: &str| std::env::var(name).ok().and_then(|s| s.parse().ok());
+    let mut pair = match (number("TG"), number("PG")) {
+        (Some(ours), Some(theirs)) => {
+            Pair::over([ours, theirs], scale, &["work_mem='64MB'", helpers, jit])
+        }
+        _ => Pair::new(scale, &settings),
+    };
+    let times = number("TIMES").map_or(3, usize::from);
     let only = std::env::var("QUERIES").unwrap_or_default();
     let wanted = |n: i32| only.is_empty() || only.split(' ').any(|q| q == n.to_string());
     let mut out = format!(
-        "# TPC-H, scale {scale}\n\nMilliseconds, best of three; ratio below 1: faster than PostgreSQL 15.\n\n"
+        "# TPC-H, scale {scale}\n\nMilliseconds, best of {times}; ratio below 1: faster than PostgreSQL 15.\n\n"
     );
     let head =
         "| query | Threadgres | PostgreSQL 15 | ratio | |\n| --- | ---: | ---: | ---: | --- |\n";
@@ -322,7 +347,7 @@ fn benchmark() {
     let mut failures = Vec::new();
     let (mut sum, mut worst) = ([0.0; 2], 0.0f64);
     for number in (1..=22).filter(|n| wanted(*n)) {
-        let (difference, best) = pair.compare(&query(number, scale), 3);
+        let (difference, best) = pair.compare(&query(number, scale), times);
         let sql = query(number, scale);
         let note = match sql.trim_end().trim_end_matches(';').contains(';') {
             _ if difference.is_some() => "**answers differ**".to_owned(),
@@ -339,20 +364,23 @@ fn benchmark() {
     }
     line(&mut out, "sum", sum, &format!("worst ratio {worst:.2}"));
     if let Ok(python) = std::env::var("DUCKDB") {
-        let times = duckdb(&python, pair.oracle_port(), scale, &wanted);
+        let times = duckdb(&python, pair.oracle_port, scale, &wanted);
         let theirs: f64 = times.iter().map(|(_, seconds)| seconds).sum();
         let slowest = times.iter().map(|(n, s)| format!("{n}: {:.1}", s * 1000.0));
         let note = format!("DuckDB, two threads: {}", slowest.collect::<Vec<_>>().join(", "));
         line(&mut out, "sum beside DuckDB's", [sum[0], theirs], &note);
     }
     for (name, sql) in WHOLE {
-        let (difference, best) = pair.compare(sql, 3);
+        let (difference, best) = pair.compare(sql, times);
         let note = if difference.is_some() { "**answers differ**" } else { "" };
         line(&mut out, name, best, note);
         failures.extend(difference.map(|d| format!("{name}\n{d}")));
     }
     for (n, name) in ["COPY", "CREATE INDEX", "VACUUM ANALYZE"].iter().enumerate() {
-        line(&mut out, name, [pair.loading[0][n], pair.loading[1][n]], "");
+        let loading = pair.loading.map(|seconds| seconds[n]);
+        if loading[1] > 0.0 {
+            line(&mut out, name, loading, "");
+        }
     }
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/results");
     std::fs::write(folder.join(format!("tpch-{scale}.md")), out).expect("results are writable");
