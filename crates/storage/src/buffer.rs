@@ -100,6 +100,19 @@ impl BufferPool {
         self.pool.read_optimistic(id, f)
     }
 
+    /// Has the processor fetch the beginnings of pages that are about to be pinned, of several at the same time; says
+    /// which are not in memory.
+    pub fn prefetch(&self, ids: &[PageId], missing: &mut dyn FnMut(PageId)) {
+        self.pool.prefetch(ids, missing);
+    }
+
+    /// Runs `f` on the bytes of a page in memory, or of another one that has come in its place: for
+    /// [`PageView::prefetch`].
+    #[inline]
+    pub fn peek<R>(&self, id: PageId, f: impl FnOnce(PageView<'_>) -> R) -> Option<R> {
+        self.pool.peek(id, f)
+    }
+
     /// Adds so many successful [`BufferPool::read_optimistic`]s to the counters; callers who read
     /// several pages in a row say so once.
     #[inline]

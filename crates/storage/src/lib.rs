@@ -77,7 +77,7 @@ use crate::wal::survey::Survey;
 
 pub use backup::{Backup, BackupEnd, BackupFile};
 pub use buffer::{BufferPool, FrameInfo, PageView, Pinned, ReadGuard, WriteGuard};
-pub use memory::memory_of_machine;
+pub use memory::{memory_of_machine, prefetch_page};
 pub use mtr::{Mtr, PageRef};
 pub use options::Options;
 pub use page::{PAGE_HEADER, PAGE_SIZE, Page};

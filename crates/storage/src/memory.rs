@@ -4,6 +4,8 @@
 use std::io;
 use std::ptr::NonNull;
 
+use crate::page::{PAGE_SIZE, Page};
+
 /// Bytes of memory that the machine has.
 pub fn memory_of_machine() -> usize {
     // SAFETY: no pointers; -1 when the system doesn't know.
@@ -12,9 +14,36 @@ pub fn memory_of_machine() -> usize {
     usize::try_from(pages).unwrap_or(0) * usize::try_from(size).unwrap_or(0)
 }
 
+const LINE: usize = 64;
 /// Cache lines of [`Region::prefetch`]: a heap page's lines, and half of a full B-tree page's slots.
-#[cfg(target_arch = "x86_64")]
 const PREFETCHED_LINES: usize = 6;
+
+/// Has the processor fetch the cache line with an address, where anything may be.
+#[inline]
+pub(crate) fn prefetch(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint; it reads nothing that the program sees, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
+/// The same of all cache lines with these bytes.
+#[inline]
+pub(crate) fn prefetch_bytes(from: *const u8, len: usize) {
+    let begin = from.addr() % LINE;
+    let first = from.wrapping_sub(begin);
+    (0..begin + len).step_by(LINE).for_each(|line| prefetch(first.wrapping_add(line)));
+}
+
+/// Has the processor fetch a page, all of which is about to be read, and not from its beginning to its end.
+#[inline]
+pub fn prefetch_page(page: &Page) {
+    prefetch_bytes(page.as_ptr(), PAGE_SIZE);
+}
 
 /// A mapped range of bytes.
 pub(crate) struct Region {
@@ -62,15 +91,13 @@ impl Region {
     /// Has the processor fetch the first bytes from an offset on, which are about to be read.
     #[inline]
     pub(crate) fn prefetch(&self, offset: usize) {
-        #[cfg(target_arch = "x86_64")]
-        for line in 0..PREFETCHED_LINES {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let at = self.base.as_ptr().wrapping_add(offset + line * 64);
-            // SAFETY: a hint; it reads nothing that the program sees, whatever the address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = offset;
+        self.prefetch_lines(offset, PREFETCHED_LINES);
+    }
+
+    /// The same of so many cache lines.
+    #[inline]
+    pub(crate) fn prefetch_lines(&self, offset: usize, lines: usize) {
+        (0..lines).for_each(|line| prefetch(self.base.as_ptr().wrapping_add(offset + line * LINE)));
     }
 
     /// Asks for large memory pages, which save address translations; may be ignored.

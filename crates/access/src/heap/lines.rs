@@ -1,12 +1,35 @@
 //! Reads chosen rows of one page under one latch, for scans that know which rows they want.
 
-use base::{Result, TupleId};
+use base::{PageId, Result, TupleId};
+use smallvec::SmallVec;
 use txn::{Snapshot, Transaction};
 
 use super::visible::{View, is_root};
 use super::{Heap, page, wants_pruning};
 
+/// Bytes of a version that are fetched ahead.
+const BEGINNING: usize = 256;
+
 impl Heap {
+    /// Has pages with chosen lines, that [`Heap::fetch_lines`] is about to read one after another, fetched by the
+    /// processor, or from the disk, all at the same time.
+    pub fn prefetch_lines(&self, pages: &[(u32, u16)]) {
+        let ids: SmallVec<[PageId; 16]> =
+            pages.iter().map(|(block, _)| PageId::main(self.rel, *block)).collect();
+        let mut in_memory = true;
+        self.storage.pool.prefetch(&ids, &mut |id| {
+            in_memory = false;
+            self.storage.prefetch(id.rel, id.fork, id.block..id.block + 1);
+        });
+        if in_memory {
+            for (id, (_, line)) in ids.iter().zip(pages) {
+                self.storage
+                    .pool
+                    .peek(*id, |view| view.prefetch(page::likely_place(view, *line), BEGINNING));
+            }
+        }
+    }
+
     /// Calls `f(tid, root, row bytes)` for each row of the page that the snapshot sees, of those whose
     /// chains begin at these lines (all when None), under the page's shared latch (it must not wait).
     ///

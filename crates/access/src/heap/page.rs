@@ -22,7 +22,7 @@
 //! all zero after storage's header is an empty page that was never used ([`is_new`]).
 
 use base::{TupleId, Xid};
-use storage::{Mtr, PAGE_HEADER, PAGE_SIZE, Page, PageRef};
+use storage::{Mtr, PAGE_HEADER, PAGE_SIZE, Page, PageRef, PageView};
 
 /// Tells heap pages from others.
 pub const KIND_HEAP: u16 = 0x4850;
@@ -226,6 +226,12 @@ pub fn line(page: &Page, number: u16) -> Line {
         return Line::Unused;
     }
     Line::decode(get_u32(page, LINES + (usize::from(number) - 1) * LINE_SIZE))
+}
+
+/// Where the version that a line pointer leads to begins, as somebody without a latch sees it.
+#[inline]
+pub fn likely_place(page: PageView<'_>, number: u16) -> usize {
+    usize::from(page.u16(LINES + usize::from(number).saturating_sub(1) * LINE_SIZE))
 }
 
 /// All line pointers with their numbers.

@@ -43,6 +43,8 @@ pub struct IndexScan {
     unfiltered: Batch,
     key: Vec<u8>,
     roots: Vec<TupleId>,
+    /// Pages that are asked for before they are read.
+    ahead: Vec<(u32, u16)>,
     /// Where entries come from, if other threads scan the index, too, and those that this one has taken.
     pieces: Option<IndexPieces>,
     taken: Taken,
@@ -51,6 +53,8 @@ pub struct IndexScan {
 const FIRST_TARGET: usize = 16;
 /// The same for a reader who may want no more.
 const HASTY_TARGET: usize = 4;
+/// Pages that are fetched by processor or disk at the same time.
+const PAGES_AHEAD: usize = 16;
 /// Rows with one key that are fetched without looking for interrupts.
 const LOOK_UP_MAX: usize = 4 * BATCH_ROWS;
 
@@ -72,6 +76,7 @@ impl IndexScan {
             postponed: Postponed::default(),
             key: Vec::new(),
             roots: Vec::new(),
+            ahead: Vec::new(),
             pieces: IndexPieces::of(scan, run),
             taken: Taken::default(),
         })
@@ -204,9 +209,21 @@ impl IndexScan {
                 }
             }
             pages = pages.count(task, &mut of_index);
-            for of_page in roots.chunk_by(|a, b| a.block == b.block) {
-                fetch_some(&self.table, &self.projection, of_page, batch, run)?;
-                sched::check_interrupts()?;
+            let mut rest = roots.chunk_by(|a, b| a.block == b.block);
+            loop {
+                self.ahead.clear();
+                let next = rest.clone().take(PAGES_AHEAD);
+                self.ahead.extend(next.map(|of_page| (of_page[0].block, of_page[0].offset)));
+                if self.ahead.is_empty() {
+                    break;
+                }
+                if self.ahead.len() > 1 {
+                    self.table.heap.prefetch_lines(&self.ahead);
+                }
+                for of_page in rest.by_ref().take(PAGES_AHEAD) {
+                    fetch_some(&self.table, &self.projection, of_page, batch, run)?;
+                    sched::check_interrupts()?;
+                }
             }
             pages = pages.count(task, &mut of_table);
         }

@@ -67,6 +67,13 @@ impl Arena {
         self.pages.prefetch(index * PAGE_SIZE);
     }
 
+    /// A frame and its page are about to be read.
+    #[inline]
+    pub(super) fn prefetch_both(&self, index: usize) {
+        self.headers.prefetch_lines(index * size_of::<Frame>(), 1);
+        self.pages.prefetch_lines(index * PAGE_SIZE, 3);
+    }
+
     /// How many of them are in use.
     pub(super) fn active(&self) -> usize {
         self.active.load(Ordering::Acquire)

@@ -168,6 +168,12 @@ impl Mapping {
         Bucket(((mixed ^ mixed >> 32) as usize) << NEIGHBOURS | own)
     }
 
+    /// The number of the frame that is first in the page's chain and most often the page's; None: it isn't in memory.
+    #[inline]
+    pub(super) fn likely(&self, id: PageId) -> Option<usize> {
+        (self.chain(self.bucket(id)).load(Ordering::Relaxed) as usize).checked_sub(1)
+    }
+
     /// A frame that had the page's name when it was looked at, found without a lock.
     #[inline]
     pub(super) fn find<'f>(

@@ -162,6 +162,24 @@ impl Pool {
         frame.still(version).then_some(result)
     }
 
+    /// See [`super::BufferPool::prefetch`].
+    pub(super) fn prefetch(&self, ids: &[PageId], missing: &mut dyn FnMut(PageId)) {
+        for id in ids {
+            match self.mapping.likely(*id) {
+                Some(frame) => self.arena.prefetch_both(frame),
+                None => missing(*id),
+            }
+        }
+    }
+
+    /// See [`super::BufferPool::peek`].
+    #[inline]
+    pub(super) fn peek<R>(&self, id: PageId, f: impl FnOnce(PageView<'_>) -> R) -> Option<R> {
+        let frame = self.mapping.find(&self.arena, self.mapping.bucket(id), id)?;
+        // SAFETY: as in `read_optimistic`.
+        Some(f(unsafe { PageView::of(frame.page()) }))
+    }
+
     #[inline]
     pub(super) fn count_optimistic(&self, pages: u64) {
         self.counters.optimistic.add(pages);

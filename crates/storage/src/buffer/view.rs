@@ -17,6 +17,7 @@ use std::cmp::Ordering;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
+use crate::memory;
 use crate::page::{PAGE_SIZE, Page};
 
 /// See the module.
@@ -43,6 +44,15 @@ impl PageView<'_> {
         // SAFETY: in the page's memory, which lives as long as the view; a packed type has no
         // alignment; the caller vouches for the rest.
         unsafe { self.0.add(at).cast::<Unaligned<T>>().read_volatile().0 }
+    }
+
+    /// Has the processor fetch so many bytes from `at` on, which are about to be read.
+    #[inline]
+    pub fn prefetch(self, at: usize, len: usize) {
+        memory::prefetch_bytes(
+            self.0.as_ptr().wrapping_add(at),
+            len.min(PAGE_SIZE.saturating_sub(at)),
+        );
     }
 
     /// The little-endian u16 at `at`; 0 where the page ends before.
