@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use access::brin::{BrinIndex, BrinSearch, SummaryOps};
-use access::gist::{GistIndex, TreeOps, TreeSearch};
+use access::gist::{Distances, GistIndex, TreeOps, TreeSearch};
 use access::vector::ByDistance;
 use access::{AnyIndex, IndexMethod, Search, Unique};
 use base::ternary::Ternary;
@@ -79,10 +79,10 @@ fn within(from: u64, to: u64) -> TreeSearch {
 }
 
 fn nearest_to(at: u64) -> TreeSearch {
-    let distance = move |key: &[u8], _: bool| {
+    let distance = move |key: &[u8], _: bool, all: &mut Distances| {
         let (least, most) = read(key);
-        let off = least.saturating_sub(at).max(at.saturating_sub(most));
-        Ok(([off as f64].into_iter().collect(), false))
+        all.push(least.saturating_sub(at).max(at.saturating_sub(most)) as f64);
+        Ok(false)
     };
     TreeSearch { distance: Some(Arc::new(distance)), ..within(0, u64::MAX) }
 }

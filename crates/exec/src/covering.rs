@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use access::gist::{TreeOps, TreeSearch};
+use access::gist::{Distances, TreeOps, TreeSearch};
 use base::ternary::Ternary;
 use base::{Error, Result};
 use types::Datum;
@@ -217,19 +217,19 @@ pub fn search(asked: Vec<(usize, Asked)>, distances: Vec<(usize, KeyDistance)>) 
         Ok(all)
     };
     let ordered = !distances.is_empty();
-    let distance = move |key: &[u8], leaf: bool| {
+    let distance = move |key: &[u8], leaf: bool, all: &mut Distances| {
         let mut doubt = false;
-        let of = |(column, distance): &(usize, KeyDistance)| {
+        for (column, distance) in &distances {
             let part = part(key, *column);
-            if !part.has_key() {
-                return f64::NAN;
-            }
-            let (off, may_be_more) = distance(part.key, leaf);
-            doubt |= may_be_more;
-            off
-        };
-        let all = distances.iter().map(of).collect();
-        Ok((all, doubt))
+            all.push(if part.has_key() {
+                let (off, may_be_more) = distance(part.key, leaf);
+                doubt |= may_be_more;
+                off
+            } else {
+                f64::NAN
+            });
+        }
+        Ok(doubt)
     };
     TreeSearch {
         check: Arc::new(check),

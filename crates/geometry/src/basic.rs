@@ -84,13 +84,21 @@ pub(crate) fn hypot(a: f64, b: f64) -> Result<f64> {
     if a.is_nan() || b.is_nan() {
         return Ok(f64::NAN);
     }
+    if a == 0.0 || b == 0.0 {
+        return Ok(diagonal(a, b));
+    }
+    let value = checked(diagonal(a, b), true)?;
+    if value == 0.0 { Err(underflow()) } else { Ok(value) }
+}
+
+/// The same, of numbers, and whatever it is.
+pub(crate) fn diagonal(a: f64, b: f64) -> f64 {
     let (x, y) = (a.abs().max(b.abs()), a.abs().min(b.abs()));
-    if y == 0.0 {
-        return Ok(x);
+    if y == 0.0 || x.is_infinite() {
+        return x;
     }
     let ratio = y / x;
-    let value = checked(x * (1.0 + ratio * ratio).sqrt(), true)?;
-    if value == 0.0 { Err(underflow()) } else { Ok(value) }
+    x * (1.0 + ratio * ratio).sqrt()
 }
 
 /// A point.

@@ -9,7 +9,7 @@ use types::Datum;
 use types::gist::{GistClass, KeyCheck, KeyDistance, possible};
 
 use crate::areas::Rect;
-use crate::basic::{EPSILON, Point};
+use crate::basic::{EPSILON, Point, diagonal};
 use crate::shape::{Kind, Shape};
 
 /// Classes by their oids: `box_ops`, `point_ops`, `poly_ops`, `circle_ops` of GiST; `box_ops`, `quad_point_ops`,
@@ -115,34 +115,31 @@ impl Area {
     }
 
     fn distance(self, p: Point) -> f64 {
-        let off = |n: usize, v: f64| {
-            if v < self.min[n] {
-                self.min[n] - v
-            } else if v > self.max[n] {
-                v - self.max[n]
-            } else {
-                0.0
-            }
-        };
-        off(0, p.x).hypot(off(1, p.y))
+        let off = |n: usize, v: f64| (self.min[n] - v).max(v - self.max[n]).max(0.0);
+        diagonal(off(0, p.x), off(1, p.y))
     }
 }
 
-/// The place of an area's middle on a curve that fills the plane (Morton's), for sorting.
+/// The place of an area's middle on a curve that fills the plane (Hilbert's), for sorting: what comes together on it lies
+/// together (Kamel and Faloutsos, "Hilbert R-tree", 1994).
 fn curve(area: Area) -> u64 {
+    // Numbers in the order of the coordinates.
     let word = |n: usize| {
         let bits = ((area.min[n] / 2.0 + area.max[n] / 2.0) as f32).to_bits();
         if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
     };
-    let spread = |word: u32| {
-        let mut v = u64::from(word);
-        v = (v | v << 16) & 0x0000_ffff_0000_ffff;
-        v = (v | v << 8) & 0x00ff_00ff_00ff_00ff;
-        v = (v | v << 4) & 0x0f0f_0f0f_0f0f_0f0f;
-        v = (v | v << 2) & 0x3333_3333_3333_3333;
-        (v | v << 1) & 0x5555_5555_5555_5555
-    };
-    spread(word(0)) << 1 | spread(word(1))
+    let (mut x, mut y, mut place) = (word(0), word(1), 0);
+    for bit in (0..32).rev() {
+        let (right, upper) = (x >> bit & 1, y >> bit & 1);
+        place = place << 2 | u64::from((3 * right) ^ upper);
+        if upper == 0 {
+            if right == 1 {
+                (x, y) = (!x, !y);
+            }
+            (x, y) = (y, x);
+        }
+    }
+    place
 }
 
 impl GistClass for AreaOps {
@@ -236,7 +233,7 @@ impl GistClass for AreaOps {
                 // An infinite coordinate, or none.
                 false if leaf => {
                     let (dx, dy) = (area.min[0] - point.x, area.min[1] - point.y);
-                    dx.hypot(dy)
+                    diagonal(dx, dy)
                 }
                 false => 0.0,
             };
@@ -272,7 +269,8 @@ impl GistClass for AreaOps {
 }
 
 fn of_numbers(area: Area) -> bool {
-    area.min.iter().chain(&area.max).all(|n| !n.is_nan())
+    let nan = |n: usize| area.min[n].is_nan() | area.max[n].is_nan();
+    !(nan(0) | nan(1))
 }
 
 #[cfg(test)]
@@ -294,6 +292,20 @@ mod tests {
         let all = ops.union(&keys);
         assert!(keys.iter().all(|key| ops.penalty(&all, key) == 0.0));
         assert_eq!(ops.union(&[&all, keys[3]]), all);
+    }
+
+    #[test]
+    fn neighbors_on_the_curve_are_neighbors() {
+        // Sixteen numbers that follow each other as coordinates, each way.
+        let at = |n: u32| f64::from(f32::from_bits(0x4700_0000 + n));
+        let area = |x: f64, y: f64| Area { min: [x, y], max: [x, y] };
+        let mut places: Vec<(u64, u32, u32)> =
+            (0..256).map(|n| (curve(area(at(n % 16), at(n / 16))), n % 16, n / 16)).collect();
+        places.sort_unstable();
+        for pair in places.windows(2) {
+            let [(a, ax, ay), (b, bx, by)] = [pair[0], pair[1]];
+            assert_eq!((b - a, ax.abs_diff(bx) + ay.abs_diff(by)), (1, 1), "{pair:?}");
+        }
     }
 
     #[test]

@@ -17,9 +17,9 @@ use crate::vector::{ByDistance, PlaceHash};
 /// Whether a row with this key (leaf) satisfies a condition, or one below it (inner page) can.
 pub type KeyCheck = Arc<dyn Fn(&[u8], bool) -> Result<Ternary> + Send + Sync>;
 
-/// Distances of a row with this key, or the least ones of those below it, by which rows are ordered; and
+/// Adds the distances of a row with this key, or the least ones of those below it, by which rows are ordered; says
 /// whether the row's own may be greater. NaN stands for NULL, which comes last.
-pub type KeyDistance = Arc<dyn Fn(&[u8], bool) -> Result<(Distances, bool)> + Send + Sync>;
+pub type KeyDistance = Arc<dyn Fn(&[u8], bool, &mut Distances) -> Result<bool> + Send + Sync>;
 
 /// The conditions that rows must satisfy.
 #[derive(Clone)]
@@ -81,6 +81,8 @@ impl GistIndex {
         let now = self.last_split()?;
         let pinned = self.pin(block)?;
         let guard = pinned.read();
+        // All of it is looked at, from both ends.
+        storage::prefetch_page(guard.page());
         let node = Node(guard.page());
         if !node.is_node() {
             return Err(self.corrupted(block));
@@ -115,23 +117,48 @@ enum Visited<'p> {
     Cell(Target, &'p [u8], u64),
 }
 
+/// A page or row that is to be looked at: small, since a search makes one of each cell of the pages that it reads.
 struct Waiting {
-    distances: Distances,
+    /// The first distance; 0 without any.
+    distance: f64,
     what: What,
+    more: Option<Box<More>>,
 }
 
 enum What {
+    /// A page, and the last split before its number was read.
     Page(u32, u64),
-    /// A row, whether its distances may be less than the row's own, and its key, if that is wanted.
-    Row(Found, bool, Vec<u8>),
+    Row {
+        root: TupleId,
+        /// Its condition must be asked.
+        recheck: bool,
+        /// Its distances may be less than the row's own.
+        recheck_distance: bool,
+    },
+}
+
+/// What few searches need of a cell.
+#[derive(Clone)]
+struct More {
+    /// The distances behind the first.
+    distances: Distances,
+    /// A row's key.
+    key: Vec<u8>,
+}
+
+impl Waiting {
+    fn further(&self) -> &[f64] {
+        self.more.as_ref().map_or(&[], |more| &more.distances)
+    }
 }
 
 impl Ord for Waiting {
     /// The heap gives its greatest: the nearest, and of these rows before pages.
     fn cmp(&self, other: &Waiting) -> Ordering {
-        let compared = by_distance(&other.distances, &self.distances);
-        let is_row = |w: &Waiting| matches!(w.what, What::Row(..));
-        compared.then_with(|| is_row(self).cmp(&is_row(other)))
+        let is_row = |w: &Waiting| matches!(w.what, What::Row { .. });
+        compare(other.distance, self.distance)
+            .then_with(|| by_distance(other.further(), self.further()))
+            .then_with(|| is_row(self).cmp(&is_row(other)))
     }
 }
 
@@ -156,9 +183,9 @@ pub fn by_distance(a: &[f64], b: &[f64]) -> Ordering {
 }
 
 fn compare(a: f64, b: f64) -> Ordering {
-    match (a.is_nan(), b.is_nan()) {
-        (false, false) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
-        (a, b) => a.cmp(&b),
+    match a.partial_cmp(&b) {
+        Some(order) => order,
+        None => a.is_nan().cmp(&b.is_nan()),
     }
 }
 
@@ -186,24 +213,35 @@ impl Nearest {
 impl ByDistance for Nearest {
     fn next(&mut self, tx: &Transaction) -> Result<Option<Near>> {
         if !std::mem::replace(&mut self.begun, true) {
-            let split = self.index.last_split()?;
-            self.heap.push(Waiting { distances: Distances::new(), what: What::Page(ROOT, split) });
+            let what = What::Page(ROOT, self.index.last_split()?);
+            self.heap.push(Waiting { distance: 0.0, what, more: None });
         }
-        while let Some(Waiting { distances, what }) = self.heap.pop() {
+        while let Some(Waiting { distance, what, more }) = self.heap.pop() {
             let (block, known) = match what {
-                What::Row(found, ..) if !self.seen.insert(found.root) => continue,
-                What::Row(found, recheck_distance, key) => {
+                What::Row { root, .. } if !self.seen.insert(root) => continue,
+                What::Row { root, recheck, recheck_distance } => {
+                    let found = Found { root, recheck };
+                    let mut distances = Distances::new();
+                    if self.search.distance.is_some() {
+                        distances.push(distance);
+                    }
+                    let mut key = Vec::new();
+                    if let Some(more) = more {
+                        distances.extend_from_slice(&more.distances);
+                        key = more.key;
+                    }
                     return Ok(Some(Near { found, distances, recheck_distance, key }));
                 }
                 What::Page(block, known) => (block, known),
             };
             let (heap, search) = (&mut self.heap, &self.search);
             let with_keys = self.with_keys;
+            let mut distances = Distances::new();
             self.index.visit(tx, block, known, &mut |visited| {
                 let (target, key, split) = match visited {
                     Visited::Right(right) => {
                         let what = What::Page(right, known);
-                        heap.push(Waiting { distances: distances.clone(), what });
+                        heap.push(Waiting { distance, what, more: more.clone() });
                         return Ok(());
                     }
                     Visited::Cell(target, key, split) => (target, key, split),
@@ -213,18 +251,24 @@ impl ByDistance for Nearest {
                 if held == Ternary::False {
                     return Ok(());
                 }
-                let (distances, doubt) = match &search.distance {
-                    Some(distance) => distance(key, leaf)?,
-                    None => (Distances::new(), false),
+                distances.clear();
+                let recheck_distance = match &search.distance {
+                    Some(distance) => distance(key, leaf, &mut distances)?,
+                    None => false,
                 };
                 let what = match target {
                     Target::Child(child) => What::Page(child, split),
                     Target::Row(root) => {
-                        let found = Found { root, recheck: held == Ternary::Maybe };
-                        What::Row(found, doubt, if with_keys { key.to_vec() } else { Vec::new() })
+                        What::Row { root, recheck: held == Ternary::Maybe, recheck_distance }
                     }
                 };
-                heap.push(Waiting { distances, what });
+                let with_key = leaf && with_keys;
+                let more = (distances.len() > 1 || with_key).then(|| {
+                    let key = if with_key { key.to_vec() } else { Vec::new() };
+                    Box::new(More { distances: distances.iter().skip(1).copied().collect(), key })
+                });
+                let distance = distances.first().copied().unwrap_or_default();
+                heap.push(Waiting { distance, what, more });
                 Ok(())
             })?;
         }
