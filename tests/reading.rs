@@ -153,3 +153,48 @@ fn semi_joins_read_to_the_first_partner() {
     }
     assert!(server.stop());
 }
+
+/// A scan of an index reads rows' places some time before it asks the visibility map about their pages. What vacuum removes
+/// in between must not come back as a row.
+#[test]
+fn what_vacuum_removes_during_a_scan_stays_away() {
+    let dir = TempDir::new("reading-vacuum");
+    let server = Server::start(dir.path(), &["autovacuum=off"]);
+    let connect = || Client::connect(server.port).expect("the server takes connections");
+    let (mut reader, mut other) = (connect(), connect());
+    let ok = |client: &mut Client, sql: &str| {
+        let answer = client.query(sql).expect("the server answers");
+        assert_eq!(answer.error, None, "{sql}");
+        answer.rows.len()
+    };
+    for off in ["seqscan", "indexscan"] {
+        ok(&mut reader, &format!("SET enable_{off} = off"));
+    }
+    for (index, query, node) in [
+        ("gist (place)", "SELECT place FROM spots ORDER BY place <-> '(0,0)'", "Index Only Scan"),
+        ("btree (id)", "SELECT 1 FROM spots WHERE id >= 0", "Bitmap Heap Scan"),
+        ("gin (words)", "SELECT 1 FROM spots WHERE words @@ 'a'", "Bitmap Heap Scan"),
+    ] {
+        ok(
+            &mut other,
+            "CREATE TABLE spots AS SELECT n AS id, point(n % 71, n / 71) AS place, 'a b'::tsvector AS words
+             FROM generate_series(1, 4000) n",
+        );
+        ok(&mut other, &format!("CREATE INDEX ON spots USING {index}"));
+        ok(&mut other, "DELETE FROM spots WHERE id % 2 = 0");
+        let only = if node.contains("Only") { "on" } else { "off" };
+        ok(&mut reader, &format!("SET enable_indexonlyscan = {only}"));
+        let plan =
+            reader.query(&format!("EXPLAIN (COSTS off) {query}")).expect("the server answers");
+        assert!(plan.rows.iter().flatten().flatten().any(|line| line.contains(node)), "{plan:?}");
+        ok(&mut reader, &format!("BEGIN; DECLARE rows CURSOR FOR {query}"));
+        assert_eq!(ok(&mut reader, "FETCH 1 FROM rows"), 1);
+        ok(&mut other, "VACUUM spots");
+        assert_eq!(ok(&mut reader, "FETCH ALL FROM rows"), 1999, "{query}");
+        ok(&mut reader, "COMMIT");
+        // Another search trusts the map.
+        assert_eq!(ok(&mut reader, query), 2000);
+        ok(&mut other, "DROP TABLE spots");
+    }
+    assert!(server.stop());
+}

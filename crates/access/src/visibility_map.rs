@@ -8,7 +8,8 @@
 //!
 //! * It is set under a latch on the page, by whoever has just looked at all its rows, and cleared
 //!   under the exclusive latch by whoever adds or ends a version. So it never says more than the page.
-//! * A scan asks it for an entry's page *under the latch of the index leaf* that the entry stands in.
+//! * A scan asks it for an entry's page *under the latch of the index leaf* that the entry stands in,
+//!   or later, if no line pointer has become free since it began ([`VisibilityMap::has_since`]).
 //!   A row that was added since the bit was set has cleared it before its entry came into the leaf.
 //!   An entry whose row is dead keeps a dead line pointer in its page until vacuum has taken the
 //!   entry out of the leaf, and a page with a dead line pointer has no bit.
@@ -16,7 +17,8 @@
 //!   the snapshot was taken.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64, fence};
 
 use storage::Page;
 
@@ -32,7 +34,13 @@ const PIECES: usize = (32 - FIRST_BITS) as usize + 1;
 pub struct VisibilityMap {
     pieces: [OnceLock<Box<[AtomicU64]>>; PIECES],
     set: AtomicU32,
+    /// How often vacuum has begun to free line pointers.
+    freed: AtomicU64,
 }
+
+/// A moment, between two times that vacuum frees line pointers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment(u64);
 
 /// The piece that a page is in, its number there, and how many pages the piece covers.
 fn place(block: u32) -> (usize, u32, u32) {
@@ -54,6 +62,28 @@ impl VisibilityMap {
     /// Whether everybody sees all rows of the page.
     pub fn has(&self, block: u32) -> bool {
         self.word(block).is_some_and(|(word, bit)| word.load(Relaxed) & bit != 0)
+    }
+
+    /// Now: before a search of an index begins.
+    pub fn moment(&self) -> Moment {
+        Moment(self.freed.load(Acquire))
+    }
+
+    /// Whether everybody sees all rows of the page to which a search that began then has found entries. False, too,
+    /// when vacuum has freed line pointers meanwhile: the entries may be those of rows that are gone.
+    pub fn has_since(&self, block: u32, begin: Moment) -> bool {
+        if !self.has(block) {
+            return false;
+        }
+        // The bit of a page in which lines became free was set behind the count of that.
+        fence(Acquire);
+        self.freed.load(Relaxed) == begin.0
+    }
+
+    /// Line pointers are about to become free: no index leads to them any more.
+    pub(crate) fn frees(&self) {
+        self.freed.fetch_add(1, Relaxed);
+        fence(Release);
     }
 
     /// The page was found so. Under a latch on it.
@@ -129,6 +159,10 @@ mod tests {
         map.clear(64);
         map.clear(64);
         assert_eq!((map.count(), map.has(64), map.has(63)), (3, false, true));
+        let before = map.moment();
+        assert!(map.has_since(63, before) && !map.has_since(64, before));
+        map.frees();
+        assert!(!map.has_since(63, before) && map.has_since(63, map.moment()));
         map.reset();
         assert_eq!((map.count(), map.has(0)), (0, false));
     }

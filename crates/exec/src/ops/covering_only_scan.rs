@@ -1,9 +1,9 @@
 //! Reads columns that a GiST or SP-GiST index has, also in the order of distances. The rows' visibility comes from the
 //! visibility map, as of any index-only scan; an index that isn't sure of a row is asked again with its values.
 
-use access::Heap;
 use access::gist::Nearest;
 use access::vector::ByDistance;
+use access::{Heap, Moment};
 use base::{Error, Oid, RelId, Result};
 use catalog::{Index, Table};
 use sql::Plan;
@@ -25,6 +25,8 @@ const FIRST_TARGET: usize = 16;
 /// See the module's documentation. Batches grow from a few rows, so that a LIMIT costs little.
 pub struct CoveringOnlyScan {
     heap: Heap,
+    /// When the search began.
+    begin: Moment,
     codec: KeyCodec,
     /// The key column that each column of the scan is.
     places: Vec<usize>,
@@ -45,6 +47,7 @@ impl CoveringOnlyScan {
     pub fn new(scan: &Scan, index: &Index, run: &mut Run<'_, '_>) -> Result<CoveringOnlyScan> {
         Ok(CoveringOnlyScan {
             heap: Heap::open(&run.cx.engine.storage, RelId(scan.table.rel)),
+            begin: Moment::default(),
             codec: KeyCodec::new(&scan.table, index),
             places: places(&scan.table, index, &scan.columns)?,
             types: scan.types(),
@@ -75,7 +78,7 @@ impl CoveringOnlyScan {
                 break;
             };
             let root = near.found.root;
-            if run.cx.tx.tracks_reads() || !self.heap.is_known_visible(root.block) {
+            if run.cx.tx.tracks_reads() || !self.heap.is_known_visible(root.block, self.begin) {
                 fetches += 1;
                 if !self.heap.is_visible(run.cx.tx, &run.snapshot, root, true)? {
                     continue;
@@ -119,6 +122,7 @@ impl Operator for CoveringOnlyScan {
             let files = index_search::open(index, &run.cx.engine.storage);
             let tree = files.as_covering().ok_or_else(wrong_node)?;
             let search = index_search::tree(&self.codec, bounds, run)?;
+            self.begin = self.heap.moment();
             self.search = Some(search.map(|search| tree.nearest(search).with_keys()));
             run.cx.tally.of(index.oid).scans += 1;
         }
