@@ -43,6 +43,14 @@ pub fn push(batch: &mut Batch, values: impl IntoIterator<Item = Datum>) -> Resul
     Ok(())
 }
 
+/// Adds rows of NULLs.
+pub fn push_nulls(batch: &mut Batch, rows: usize) {
+    for column in &mut batch.columns {
+        (0..rows).for_each(|_| column.push_null());
+    }
+    batch.rows += rows;
+}
+
 /// A row's values.
 pub fn get(batch: &Batch, row: usize, types: &[Oid]) -> Vec<Datum> {
     batch.columns.iter().zip(types).map(|(column, ty)| column.get(row, *ty)).collect()

@@ -99,34 +99,43 @@ enum Place {
     /// Index into the decoded values.
     Decoded(usize),
     System(ScanColumn),
+    /// NULL.
+    Unread,
 }
 
 impl Projection {
     /// For these columns of a table.
     pub fn new(table: &Table, columns: &[ScanColumn]) -> Projection {
+        Projection::without(table, columns, &[])
+    }
+
+    /// The same with NULL at these places of the columns: nobody asks for them.
+    pub fn without(table: &Table, columns: &[ScanColumn], unread: &[usize]) -> Projection {
+        let is_read = |n: usize| matches!(columns[n], ScanColumn::Attr(_)) && !unread.contains(&n);
         let mut wanted: Vec<u16> = columns
             .iter()
-            .filter_map(|c| match c {
-                ScanColumn::Attr(n) => Some(n - 1),
+            .enumerate()
+            .filter_map(|(n, c)| match c {
+                ScanColumn::Attr(attr) if is_read(n) => Some(attr - 1),
                 _ => None,
             })
             .collect();
-        let is_attr = |c: &ScanColumn| matches!(c, ScanColumn::Attr(_));
-        let leading = columns.iter().position(is_attr).unwrap_or(columns.len());
+        let leading = (0..columns.len()).find(|n| is_read(*n)).unwrap_or(columns.len());
         let ascending = wanted.windows(2).all(|w| w[0] < w[1])
-            && columns[leading..].iter().take(wanted.len()).all(is_attr);
+            && (leading..columns.len()).take(wanted.len()).all(is_read);
         if !ascending {
             wanted.sort_unstable();
             wanted.dedup();
         }
-        let place = |c: &ScanColumn| match c {
+        let place = |(n, c): (usize, &ScanColumn)| match c {
+            _ if unread.contains(&n) => Place::Unread,
             // `wanted` has each column that is asked for, so the search finds it.
             ScanColumn::Attr(n) => {
                 Place::Decoded(wanted.binary_search(&(n - 1)).unwrap_or_default())
             }
             other => Place::System(*other),
         };
-        let places: Vec<Place> = columns.iter().map(place).collect();
+        let places: Vec<Place> = columns.iter().enumerate().map(place).collect();
         let system = columns.iter().any(|c| {
             matches!(c, ScanColumn::Xmin | ScanColumn::Xmax | ScanColumn::Cmin | ScanColumn::Cmax)
         });
@@ -173,6 +182,11 @@ impl Projection {
         Ok(())
     }
 
+    /// Whether rows are counted only.
+    pub fn reads_nothing(&self) -> bool {
+        self.places.iter().all(|place| matches!(place, Place::Unread))
+    }
+
     /// Appends a row's output values to `out`.
     ///
     /// # Errors
@@ -201,6 +215,7 @@ impl Projection {
         match place {
             Place::Decoded(n) => decoded[n].clone(),
             Place::System(column) => system_value(column, self.table, at),
+            Place::Unread => Datum::Null,
         }
     }
 }

@@ -600,6 +600,8 @@ pub enum Node {
         scan: Scan,
         /// What the bitmap proves, for pages of which it doesn't know the rows.
         recheck: Option<Expr>,
+        /// Places of the scan's columns that nothing but that asks for.
+        rechecked: Vec<usize>,
         /// BitmapIndexScan, BitmapAnd or BitmapOr.
         input: Box<Plan>,
     },

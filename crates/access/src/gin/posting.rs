@@ -112,7 +112,21 @@ pub fn anchor(key: &[u8], entry_len: usize) -> Option<u64> {
 pub fn decode(key: &[u8], entry_len: usize, out: &mut Vec<u64>) -> Option<()> {
     let mut last = anchor(key, entry_len)?;
     let mut rest = key.get(entry_len + ANCHOR..)?;
-    while !rest.is_empty() {
+    out.reserve(rest.len());
+    loop {
+        // Most distances have one byte: eight at a time.
+        while let Some((eight, behind)) = rest.split_first_chunk::<8>()
+            && u64::from_le_bytes(*eight) & 0x8080_8080_8080_8080 == 0
+        {
+            for distance in eight {
+                last = last.checked_add(u64::from(*distance))?;
+                out.push(last);
+            }
+            rest = behind;
+        }
+        if rest.is_empty() {
+            break;
+        }
         let (mut distance, mut shift) = (0u64, 0);
         loop {
             let (byte, behind) = rest.split_first()?;

@@ -187,11 +187,14 @@ struct EntryStream {
     at: usize,
     /// A segment that was read, but not unpacked, and its anchor.
     next: Option<(Vec<u8>, u64)>,
+    /// Memory for another one.
+    spare: Vec<u8>,
 }
 
 impl EntryStream {
     fn open(index: &GinIndex, tx: &Transaction, entry: &EntrySearch) -> Result<EntryStream> {
-        let mut stream = EntryStream { cursor: None, rows: Vec::new(), at: 0, next: None };
+        let mut stream =
+            EntryStream { cursor: None, rows: Vec::new(), at: 0, next: None, spare: Vec::new() };
         match entry {
             EntrySearch::Exact(entry) => {
                 let cursor = index.tree.scan(KeyRange::prefix(entry), false);
@@ -214,7 +217,10 @@ impl EntryStream {
         let Some((cursor, len)) = &mut self.cursor else { return Ok(()) };
         if let Some((key, _)) = cursor.next(tx)? {
             let anchor = posting::anchor(key, *len).unwrap_or_default();
-            self.next = Some((key.to_vec(), anchor));
+            let mut kept = std::mem::take(&mut self.spare);
+            kept.clear();
+            kept.extend_from_slice(key);
+            self.next = Some((kept, anchor));
         }
         Ok(())
     }
@@ -232,6 +238,7 @@ impl EntryStream {
             self.pull(tx)?;
             // All of this segment's rows are below the next one's anchor.
             if self.next.as_ref().is_some_and(|(_, anchor)| *anchor <= from) {
+                self.spare = key;
                 continue;
             }
             let len = self.cursor.as_ref().map_or(0, |(_, len)| *len);
@@ -239,6 +246,7 @@ impl EntryStream {
             self.at = 0;
             posting::decode(&key, len, &mut self.rows)
                 .ok_or_else(|| base::err!(INDEX_CORRUPTED, "a posting list makes no sense"))?;
+            self.spare = key;
         }
     }
 }

@@ -1,10 +1,14 @@
 //! Reads the rows of a bitmap page by page. The bitmap's nodes have no operators of their own: they
 //! make no rows, and this one runs them to their end before the first row.
+//!
+//! Columns that only the recheck asks for are not read where the bitmap is sure; when there are no others, a page of which
+//! everybody sees all rows isn't read at all.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use access::Moment;
 use base::settings::setting;
 use base::{Oid, Result};
 use sched::SpinLock;
@@ -36,6 +40,8 @@ const FIRST_TARGET: usize = 32;
 pub struct BitmapHeapScan {
     table: TableHandle,
     projection: Projection,
+    /// For rows that need no recheck.
+    sure: Projection,
     types: Vec<Oid>,
     pages: Option<Pages>,
     /// Several threads read the pages of one bitmap.
@@ -44,6 +50,8 @@ pub struct BitmapHeapScan {
     taken: VecDeque<TakenPage>,
     /// Whether the bitmap may hold rows that don't match.
     doubtful: bool,
+    /// When the bitmap was begun.
+    begin: Moment,
     target: usize,
     postponed: Postponed,
 }
@@ -57,16 +65,8 @@ const PIECE_PAGES: usize = 16;
 /// A bitmap whose pages several threads take; the leader makes it before there are helpers.
 #[derive(Default)]
 pub struct Shelf {
-    pages: SpinLock<Option<Pages>>,
+    pages: SpinLock<Option<(Pages, Moment)>>,
     doubtful: AtomicBool,
-}
-
-/// What a page's rows are.
-struct PageRead {
-    /// Those that the bitmap has; else all of the page's.
-    exact: bool,
-    /// Each of them matches.
-    sure: bool,
 }
 
 /// Makes a bitmap.
@@ -120,10 +120,11 @@ fn make(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Bitmap> {
 
 impl BitmapHeapScan {
     /// Before the first row.
-    pub fn new(scan: &Scan, run: &mut Run<'_, '_>) -> Result<BitmapHeapScan> {
+    pub fn new(scan: &Scan, rechecked: &[usize], run: &mut Run<'_, '_>) -> Result<BitmapHeapScan> {
         Ok(BitmapHeapScan {
             table: TableHandle::open(run.cx.engine, &scan.table, run.cx.format)?,
             projection: Projection::new(&scan.table, &scan.columns),
+            sure: Projection::without(&scan.table, &scan.columns, rechecked),
             types: scan.types(),
             pages: None,
             team: run.state.member.clone().map(|member| {
@@ -132,6 +133,7 @@ impl BitmapHeapScan {
             }),
             taken: VecDeque::new(),
             doubtful: false,
+            begin: Moment::default(),
             target: FIRST_TARGET,
             postponed: Postponed::default(),
         })
@@ -139,30 +141,53 @@ impl BitmapHeapScan {
 
     /// The next page for this thread.
     fn next_page(&mut self) -> Result<Option<TakenPage>> {
-        let own = |pages: &mut Pages| {
-            let (block, lines) = pages.next_page()?;
-            Some((block, lines.map(Iterator::collect)))
-        };
-        let Some((member, shelf)) = &self.team else {
-            return Ok(self.pages.as_mut().and_then(own));
-        };
-        if self.taken.is_empty() && member.may_take() {
-            let mut pages = shelf.pages.lock();
-            let pages = pages.as_mut().ok_or_else(|| not_prepared("a bitmap"))?;
-            self.doubtful = shelf.doubtful.load(Ordering::Relaxed);
-            self.taken.extend(std::iter::from_fn(|| own(pages)).take(PIECE_PAGES));
+        if self.taken.is_empty() {
+            let own = |pages: &mut Pages| {
+                let (block, lines) = pages.next_page()?;
+                Some((block, lines.map(Iterator::collect)))
+            };
+            match (&self.team, &mut self.pages) {
+                (None, Some(pages)) => {
+                    self.taken.extend(std::iter::from_fn(|| own(pages)).take(PIECE_PAGES));
+                }
+                (Some((member, shelf)), _) if member.may_take() => {
+                    let mut pages = shelf.pages.lock();
+                    let (pages, begin) = pages.as_mut().ok_or_else(|| not_prepared("a bitmap"))?;
+                    self.begin = *begin;
+                    self.doubtful = shelf.doubtful.load(Ordering::Relaxed);
+                    self.taken.extend(std::iter::from_fn(|| own(pages)).take(PIECE_PAGES));
+                }
+                _ => {}
+            }
+            if self.doubtful || !self.sure.reads_nothing() {
+                let first = |(block, lines): &TakenPage| Some((*block, *lines.as_ref()?.first()?));
+                let ahead: Vec<(u32, u16)> = self.taken.iter().filter_map(first).collect();
+                self.table.heap.prefetch_lines(&ahead);
+            }
         }
         Ok(self.taken.pop_front())
     }
 
-    /// Adds the next page's rows; None at the end.
-    fn read_page(&mut self, batch: &mut Batch, run: &mut Run<'_, '_>) -> Result<Option<PageRead>> {
-        sched::check_interrupts()?;
-        let Some((block, lines)) = self.next_page()? else { return Ok(None) };
-        let exact = lines.is_some();
+    /// Adds a page's rows.
+    fn read_page(
+        &mut self,
+        (block, lines): TakenPage,
+        sure: bool,
+        batch: &mut Batch,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        let table = &self.table;
+        if let Some(lines) = &lines
+            && sure
+            && self.sure.reads_nothing()
+            && !run.cx.tx.tracks_reads()
+            && table.heap.is_known_visible(block, self.begin)
+        {
+            rows::push_nulls(batch, lines.len());
+            return Ok(());
+        }
+        let projection = if sure { &self.sure } else { &self.projection };
         let mut lines = lines.map(Vec::into_iter);
-        let doubtful = self.doubtful;
-        let (table, projection) = (&self.table, &self.projection);
         let (mut failed, mut versions) = (None, Vec::new());
         let lines = lines.as_mut().map(|lines| lines as &mut dyn Iterator<Item = u16>);
         table.heap.fetch_lines(run.cx.tx, &run.snapshot, block, lines, |tid, root, bytes| {
@@ -182,7 +207,7 @@ impl BitmapHeapScan {
                 projection.push(&table.columns, at, &tuple.data, batch)?;
             }
         }
-        Ok(Some(PageRead { exact, sure: exact && !doubtful }))
+        Ok(())
     }
 
     /// Reads pages until the batch is full enough; false at the end.
@@ -195,27 +220,40 @@ impl BitmapHeapScan {
     ) -> Result<bool> {
         let [mut exact, mut lossy, mut removed] = [0u64; 3];
         let mut more = true;
-        while batch.rows < self.target {
-            let mut doubtful = rows::empty(&self.types);
-            // A page of unknown rows goes through the condition by itself.
-            match self.read_page(&mut doubtful, run)? {
-                None => {
-                    more = false;
-                    break;
-                }
-                Some(PageRead { sure: true, .. }) => exact += 1,
-                Some(page) => {
-                    exact += u64::from(page.exact);
-                    lossy += u64::from(!page.exact);
-                    let before = doubtful.rows;
-                    doubtful = vector::filter(recheck, doubtful, run)?;
-                    removed += (before - doubtful.rows) as u64;
-                }
-            }
+        // Rows that the condition must be asked about.
+        let types = self.types.clone();
+        let mut doubtful = rows::empty(&types);
+        let mut ask = |doubtful: &mut Batch, batch: &mut Batch, run: &mut Run<'_, '_>| {
+            let asked = std::mem::replace(doubtful, rows::empty(&types));
+            let before = asked.rows;
+            let held = vector::filter(recheck, asked, run)?;
+            removed += (before - held.rows) as u64;
             match batch.rows {
-                0 => *batch = doubtful,
-                _ => rows::append(batch, &doubtful)?,
+                0 => *batch = held,
+                _ => rows::append(batch, &held)?,
             }
+            Ok::<(), base::Error>(())
+        };
+        while batch.rows + doubtful.rows < self.target {
+            sched::check_interrupts()?;
+            let Some(page) = self.next_page()? else {
+                more = false;
+                break;
+            };
+            let is_exact = page.1.is_some();
+            exact += u64::from(is_exact);
+            lossy += u64::from(!is_exact);
+            if !is_exact || self.doubtful {
+                self.read_page(page, false, &mut doubtful, run)?;
+                continue;
+            }
+            if doubtful.rows > 0 {
+                ask(&mut doubtful, batch, run)?;
+            }
+            self.read_page(page, true, batch, run)?;
+        }
+        if doubtful.rows > 0 {
+            ask(&mut doubtful, batch, run)?;
         }
         count(plan, EXACT_PAGES, exact, run);
         count(plan, LOSSY_PAGES, lossy, run);
@@ -226,10 +264,11 @@ impl BitmapHeapScan {
 
 impl Operator for BitmapHeapScan {
     fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
-        let Node::BitmapHeapScan { scan, recheck, input } = &plan.node else {
+        let Node::BitmapHeapScan { scan, recheck, input, .. } = &plan.node else {
             return Err(wrong_node());
         };
         if self.pages.is_none() && self.team.is_none() {
+            self.begin = self.table.heap.moment();
             let bitmap = make(input, run)?;
             self.doubtful = bitmap.is_doubtful();
             self.pages = Some(bitmap.into_pages());
@@ -257,9 +296,10 @@ impl Operator for BitmapHeapScan {
     fn prepare(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         let Node::BitmapHeapScan { input, .. } = &plan.node else { return Err(wrong_node()) };
         let Some((_, shelf)) = &self.team else { return Ok(()) };
+        let begin = self.table.heap.moment();
         let bitmap = make(input, run)?;
         shelf.doubtful.store(bitmap.is_doubtful(), Ordering::Relaxed);
-        *shelf.pages.lock() = Some(bitmap.into_pages());
+        *shelf.pages.lock() = Some((bitmap.into_pages(), begin));
         Ok(())
     }
 

@@ -60,8 +60,8 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
         Node::IndexOnlyScan { scan, index, .. } => {
             Box::new(index_only_scan::IndexOnlyScan::new(scan, index, run)?)
         }
-        Node::BitmapHeapScan { scan, .. } => {
-            Box::new(bitmap_heap_scan::BitmapHeapScan::new(scan, run)?)
+        Node::BitmapHeapScan { scan, rechecked, .. } => {
+            Box::new(bitmap_heap_scan::BitmapHeapScan::new(scan, rechecked, run)?)
         }
         // They make no rows: the scan runs them.
         Node::BitmapIndexScan { .. } | Node::BitmapAnd(_) | Node::BitmapOr(_) => {

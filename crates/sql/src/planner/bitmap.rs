@@ -13,6 +13,7 @@ use crate::plan::{Estimate, Node, Plan, Scan};
 use crate::walk;
 
 use super::Planner;
+use super::cols::Cols;
 use super::cost::Costs;
 use super::index::Match;
 use super::scan::{IndexCost, Path, ScanMethod, Source, pages_fetched};
@@ -169,12 +170,19 @@ impl Planner<'_> {
         }
     }
 
-    /// The operators of a bitmap scan; `cols`: the scan's columns.
-    pub fn bitmap_scan(&mut self, scan: Scan, path: BitmapPath, cols: &[Col]) -> Result<Node> {
+    /// The operators of a bitmap scan; `cols`: the scan's columns; `needed`: those that more than the recheck asks for.
+    pub fn bitmap_scan(
+        &mut self,
+        scan: Scan,
+        path: BitmapPath,
+        cols: &[Col],
+        needed: &Cols,
+    ) -> Result<Node> {
+        let rechecked = (0..cols.len()).filter(|n| !needed.contains(cols[*n])).collect();
         let recheck = self.condition(path.recheck.clone(), cols)?;
         let rows = self.cx.catalog.stats(scan.table.oid).map_or(0.0, |s| s.rows);
         let input = Box::new(self.bitmap_tree(path, &scan, rows)?);
-        Ok(Node::BitmapHeapScan { scan, recheck, input })
+        Ok(Node::BitmapHeapScan { scan, recheck, rechecked, input })
     }
 
     fn bitmap_tree(&mut self, path: BitmapPath, scan: &Scan, all: f64) -> Result<Plan> {

@@ -536,6 +536,7 @@ impl Planner<'_> {
             .collect();
         let mut wanted = need.clone();
         rest.iter().for_each(|e| wanted.add(&Cols::of(e)));
+        let needed = wanted.clone();
         if let ScanMethod::Bitmap(bitmap) = &path.method {
             bitmap.recheck.iter().for_each(|e| wanted.add(&Cols::of(e)));
         }
@@ -582,7 +583,7 @@ impl Planner<'_> {
                     false => Node::IndexScan { scan, index, bounds, backward },
                 }
             }
-            ScanMethod::Bitmap(bitmap) => self.bitmap_scan(scan, bitmap, &cols)?,
+            ScanMethod::Bitmap(bitmap) => self.bitmap_scan(scan, bitmap, &cols, &needed)?,
         };
         let phys = PhysicalPlan { plan: Plan { node, estimate }, cols, order: path.order };
         match table.table.is_partitioned() {

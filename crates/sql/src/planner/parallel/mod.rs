@@ -287,7 +287,7 @@ impl<'a> Pass<'a> {
             Node::SeqScan(scan) if is_safe_scan(scan) => {
                 Partial { cost: total / share, tail: false }
             }
-            Node::BitmapHeapScan { scan, recheck, input } => {
+            Node::BitmapHeapScan { scan, recheck, input, .. } => {
                 if !is_safe_scan(scan) || !recheck.iter().all(is_safe) {
                     return None;
                 }
