@@ -1,6 +1,7 @@
 //! Text into lexemes with places: `to_tsvector` and what the forms of `to_tsquery` do with each word.
 
 use base::{Result, err};
+use smallvec::smallvec;
 use types::Text;
 
 use crate::config::Config;
@@ -124,8 +125,10 @@ impl Parsed {
     /// # Errors
     /// `54000`.
     pub fn into_vector(self) -> Result<TsVector> {
-        let lexeme =
-            |p: Placed| Lexeme { word: p.norm.word, positions: vec![Position::new(p.place, 0)] };
+        let lexeme = |p: Placed| Lexeme {
+            word: p.norm.word,
+            positions: smallvec![Position::new(p.place, 0)],
+        };
         TsVector::of(self.lexemes.into_iter().map(lexeme).collect())
     }
 }

@@ -20,7 +20,9 @@ use crate::parser::{KINDS, Parser};
 use crate::query::{Builder, MAX_DISTANCE, Node, TsQuery};
 use crate::rank;
 use crate::rewrite;
-use crate::vector::{Lexeme, Position, TSVECTOR, TsVector, sort_positions, weight_letter};
+use crate::vector::{
+    Lexeme, Position, Positions, TSVECTOR, TsVector, sort_positions, weight_letter,
+};
 
 type Args<'a> = &'a [Datum];
 
@@ -183,12 +185,12 @@ fn weight_of(letter: u8) -> Result<u8> {
     }
 }
 
-fn with_positions(v: &TsVector, mut f: impl FnMut(&Lexeme) -> Option<Vec<Position>>) -> Datum {
+fn with_positions(v: &TsVector, mut f: impl FnMut(&Lexeme) -> Option<Positions>) -> Datum {
     let lexeme = |l: &Lexeme| Some(Lexeme { word: l.word.clone(), positions: f(l)? });
     Datum::open(TsVector { lexemes: v.lexemes.iter().filter_map(lexeme).collect() })
 }
 
-fn set_weight(l: &Lexeme, weight: u8) -> Vec<Position> {
+fn set_weight(l: &Lexeme, weight: u8) -> Positions {
     l.positions.iter().map(|p| p.with_weight(weight)).collect()
 }
 
@@ -248,7 +250,7 @@ fn ts_filter(a: Args<'_>, _cx: &FormatContext) -> Result<Datum> {
         }
     }
     Ok(with_positions(vector(&a[0]), |l| {
-        let kept: Vec<Position> =
+        let kept: Positions =
             l.positions.iter().copied().filter(|p| mask >> p.weight() & 1 == 1).collect();
         (!kept.is_empty()).then_some(kept)
     }))
@@ -264,7 +266,7 @@ fn concat(a: Args<'_>, _cx: &FormatContext) -> Result<Datum> {
     let mut lexemes = Vec::with_capacity(left.lexemes.len() + right.lexemes.len());
     let (mut x, mut y) = (left.lexemes.iter().peekable(), right.lexemes.iter().peekable());
     let moved = |l: &Lexeme| {
-        let mut positions: Vec<Position> = l
+        let mut positions: Positions = l
             .positions
             .iter()
             .map(|p| Position::new(usize::from(p.place()) + by, p.weight()))
@@ -312,7 +314,7 @@ fn from_array(a: Args<'_>, _cx: &FormatContext) -> Result<Datum> {
         if word.len() > crate::vector::MAX_LEXEME_BYTES {
             return Err(crate::vector::too_long(word.len()));
         }
-        lexemes.push(Lexeme { word: word.into(), positions: Vec::new() });
+        lexemes.push(Lexeme { word: word.into(), positions: Positions::new() });
     }
     TsVector::of(lexemes).map(Datum::open)
 }
@@ -542,7 +544,7 @@ pub(crate) fn bodies() -> Vec<(&'static str, Body)> {
         ("ts_headline_json_byid", s(headline_json::<true>)),
         ("ts_headline_json_byid_opt", s(headline_json::<true>)),
         ("tsvector_length", s(|a, _| Ok(Datum::Int4(vector(&a[0]).lexemes.len() as i32)))),
-        ("tsvector_strip", s(|a, _| Ok(with_positions(vector(&a[0]), |_| Some(Vec::new()))))),
+        ("tsvector_strip", s(|a, _| Ok(with_positions(vector(&a[0]), |_| Some(Positions::new()))))),
         ("tsvector_setweight", s(setweight)),
         ("tsvector_setweight_by_filter", s(setweight_of)),
         ("tsvector_filter", s(ts_filter)),

@@ -12,6 +12,7 @@ use std::any::Any;
 use std::cmp::Ordering;
 
 use base::{Oid, Result, err};
+use smallvec::SmallVec;
 use types::io::FormatContext;
 use types::open::{OpenType, OpenValue};
 use types::{Datum, Text};
@@ -55,13 +56,16 @@ impl Position {
     }
 }
 
+/// The positions of a lexeme, of which there are few in most documents.
+pub type Positions = SmallVec<[Position; 8]>;
+
 /// A lexeme with its positions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lexeme {
     /// Its text.
     pub word: Text,
     /// Ascending; none when they are not known.
-    pub positions: Vec<Position>,
+    pub positions: Positions,
 }
 
 /// The value.
@@ -72,7 +76,7 @@ pub struct TsVector {
 }
 
 /// Brings positions into order; of those at one place the heaviest stays.
-pub fn sort_positions(positions: &mut Vec<Position>) {
+pub fn sort_positions(positions: &mut Positions) {
     positions.sort_by_key(|p| (p.place(), std::cmp::Reverse(p.weight())));
     positions.dedup_by_key(|p| p.place());
     positions.truncate(MAX_POSITIONS);
@@ -154,8 +158,8 @@ impl TsVector {
             let len = reader.u16()?;
             let word = Text::from(std::str::from_utf8(reader.take(len.into())?).ok()?);
             let positions = reader.u16()?;
-            let positions =
-                (0..positions).map(|_| reader.u16().map(Position)).collect::<Option<Vec<_>>>()?;
+            let (places, _) = reader.take(2 * usize::from(positions))?.as_chunks::<2>();
+            let positions = places.iter().map(|b| Position(u16::from_le_bytes(*b))).collect();
             lexemes.push(Lexeme { word, positions });
         }
         reader.0.is_empty().then_some(TsVector { lexemes })
@@ -173,7 +177,7 @@ impl TsVector {
             if word.len() > MAX_LEXEME_BYTES {
                 return Err(too_long(word.len()));
             }
-            let mut positions = Vec::new();
+            let mut positions = Positions::new();
             if lexer.eat(':') {
                 loop {
                     let digits = lexer.digits();
@@ -408,7 +412,7 @@ fn receive(bytes: &[u8]) -> Result<TsVector> {
                 "unexpected number of tsvector positions"
             ));
         }
-        let mut list: Vec<Position> = Vec::new();
+        let mut list = Positions::new();
         for _ in 0..positions {
             let p = Position(reader.wire_u16().ok_or_else(short)?);
             if list.last().is_some_and(|last| p.place() <= last.place()) {
