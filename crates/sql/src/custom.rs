@@ -8,13 +8,14 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::Instant;
 
 use base::settings::{Settings, setting};
 use base::{Oid, Result};
 use types::Datum;
 
 use crate::plan::{Node, Plan, Prepared, Statement};
-use crate::prepare::{PrepareContext, prepare};
+use crate::prepare::{PrepareContext, parse_one, prepare, prepare_parsed};
 
 /// A plan of which nothing costs as much, run to its end, is not worth another.
 const PLANNING_COST: f64 = 25.0;
@@ -48,8 +49,17 @@ pub fn custom(
     if generic.trials.is_known_alike(hash_of(cx.values)) {
         return Ok(generic.clone());
     }
-    let (prepared, _) = prepare(text, param_types, cx, None)?;
+    let began = Instant::now();
+    let parsed = match generic.trials.parsed(text) {
+        Some(parsed) => parsed,
+        None => match parse_one(text)? {
+            Some(parsed) => Arc::new(parsed),
+            None => return Ok(generic.clone()),
+        },
+    };
+    let (prepared, _) = prepare_parsed(&parsed, began, text, param_types, cx, None)?;
     let alike = compare(generic, &prepared, cx.values);
+    generic.trials.keep_parsed((!alike).then_some((text, parsed)));
     Ok(if alike { generic.clone() } else { Arc::new(prepared) })
 }
 

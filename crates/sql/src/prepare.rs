@@ -11,7 +11,7 @@ use types::FormatContext;
 
 use crate::Identity;
 use crate::embedded::Variables;
-use crate::parse::parse;
+use crate::parse::{RawStatement, parse};
 use crate::plan::{Prepared, Statement};
 use crate::statement;
 
@@ -84,6 +84,14 @@ pub fn prepare(
     literals: Option<&[Literal]>,
 ) -> Result<(Prepared, Vec<Lifted>)> {
     let began = Instant::now();
+    match parse_one(text)? {
+        Some(one) => prepare_parsed(&one, began, text, param_types, cx, literals),
+        None => Ok((Prepared::empty(cx.catalog.version), Vec::new())),
+    }
+}
+
+/// The only statement of a text; None where it is empty.
+pub(crate) fn parse_one(text: &str) -> Result<Option<RawStatement>> {
     let mut statements = parse(text)?;
     if statements.len() > 1 {
         return Err(err!(
@@ -91,9 +99,18 @@ pub fn prepare(
             "cannot insert multiple commands into a prepared statement"
         ));
     }
-    let Some(one) = statements.pop() else {
-        return Ok((Prepared::empty(cx.catalog.version), Vec::new()));
-    };
+    Ok(statements.pop())
+}
+
+/// As [`prepare`], of a statement that is parsed. `began`: when its preparation did.
+pub(crate) fn prepare_parsed(
+    one: &RawStatement,
+    began: Instant,
+    text: &str,
+    param_types: &[Oid],
+    cx: &PrepareContext<'_>,
+    literals: Option<&[Literal]>,
+) -> Result<(Prepared, Vec<Lifted>)> {
     let lifting = literals
         .filter(|l| !l.is_empty())
         .and_then(|literals| with_parameters(&one.node, text, param_types, cx, literals));
@@ -101,7 +118,7 @@ pub fn prepare(
         Some(done) => done,
         None => statement::prepare(&one.node, text, param_types, cx, None)?,
     };
-    prepared.identity = Identity::new(&text[one.range], &prepared);
+    prepared.identity = Identity::new(&text[one.range.clone()], &prepared);
     if let Statement::Query(_) = prepared.statement {
         prepared.trials.add_planned(1, began.elapsed().as_nanos() as u64);
     }

@@ -1,7 +1,11 @@
 //! The trials of a generic plan beside custom ones ([`crate::custom`]).
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use sched::SpinLock;
+
+use crate::parse::RawStatement;
 
 /// Custom plans like the generic one that prove it.
 const PROOF: u32 = 5;
@@ -24,7 +28,15 @@ pub struct Trials {
     /// Plans made for the statement that nobody has counted yet, and the time that they took, nanoseconds.
     planned: AtomicU32,
     planned_ns: AtomicU64,
+    /// The statement, parsed, and its text, while custom plans come out otherwise.
+    parsed: SpinLock<Option<Parsed>>,
 }
+
+/// A text and its statement.
+type Parsed = (Box<str>, Arc<RawStatement>);
+
+/// Bytes of a text whose tree is kept, at most.
+const KEPT_TEXT_MAX: usize = 1024;
 
 impl Trials {
     /// Whether the plan has never been asked this: true once, or a few times where sessions ask at once.
@@ -58,6 +70,29 @@ impl Trials {
     pub(crate) fn go_on(&self) -> bool {
         self.alike.load(Ordering::Relaxed) < PROOF
             || self.runs.fetch_add(1, Ordering::Relaxed) % TRIAL_EVERY == TRIAL_EVERY - 1
+    }
+
+    /// The statement of this text, if it was kept.
+    pub(crate) fn parsed(&self, text: &str) -> Option<Arc<RawStatement>> {
+        let kept = self.parsed.lock();
+        let (_, statement) = kept.as_ref().filter(|(of, _)| **of == *text)?;
+        Some(statement.clone())
+    }
+
+    /// Keeps a statement for the next custom plan; with None, there is no use of one.
+    pub(crate) fn keep_parsed(&self, parsed: Option<(&str, Arc<RawStatement>)>) {
+        let same = |kept: &Parsed, (text, _): &(&str, Arc<RawStatement>)| *kept.0 == **text;
+        let mut kept = self.parsed.lock();
+        let old = match (&*kept, parsed) {
+            (None, None) => return,
+            (Some(old), Some(new)) if same(old, &new) => return,
+            (_, new) => {
+                let new = new.filter(|(text, _)| text.len() <= KEPT_TEXT_MAX);
+                std::mem::replace(&mut *kept, new.map(|(text, tree)| (text.into(), tree)))
+            }
+        };
+        drop(kept);
+        drop(old);
     }
 
     /// Whether the last custom plan was for values with this hash, and like the generic one.
