@@ -444,3 +444,21 @@ fn verbose_says_what_was_done() {
     says("REINDEX (VERBOSE) TABLE rows;", &built);
     says("CLUSTER (nosuch) rows;", &["unrecognized CLUSTER option \"nosuch\""]);
 }
+
+#[test]
+fn equal_values_are_estimated_whatever_their_texts() {
+    let dir = TempDir::new("statistics-texts");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    rows(
+        &mut client,
+        "CREATE TABLE t AS SELECT ('k' || g % 4)::char(10) AS c, (g % 4)::numeric(10,2) AS n
+         FROM generate_series(1, 1000) g",
+    );
+    rows(&mut client, "ANALYZE t");
+    for condition in ["c = 'k1'", "c = 'k1  '", "n = 1", "n = 1.0", "n = 1.000"] {
+        let plan = rows(&mut client, &format!("EXPLAIN SELECT * FROM t WHERE {condition}"));
+        assert!(plan[0][0].contains("rows=250 "), "{condition}: {plan:?}");
+    }
+    assert!(server.stop());
+}

@@ -115,6 +115,12 @@ impl Range {
     }
 }
 
+/// Whether equal values of a type are equal as texts.
+fn has_one_text(ty: base::Oid) -> bool {
+    let others = [BPCHAR, NUMERIC, FLOAT4, FLOAT8, INTERVAL, JSONB];
+    ty.0 < base::Oid::FIRST_USER.0 && !others.contains(&ty)
+}
+
 impl Planner<'_> {
     /// Share of a table's rows that a list of conditions keeps. Two bounds on one column are one range.
     pub fn selectivity(&self, table: Option<&TableRel>, conditions: &[Expr]) -> f64 {
@@ -348,6 +354,14 @@ impl Planner<'_> {
                     stats.common.iter().find(|(v, _)| v.as_bytes() == text.as_slice())
             {
                 return *share;
+            }
+            if !has_one_text(ty)
+                && !stats.common.is_empty()
+                && let Some(read) = self.read_stats(Some(table), column, stats, ty)
+                && let Some(n) =
+                    read.common.iter().position(|v| types::io::compare(v, &own).is_eq())
+            {
+                return stats.common[n].1;
             }
         }
         let common: f64 = stats.common.iter().map(|(_, s)| s).sum();
