@@ -88,6 +88,69 @@ impl Draw {
     }
 }
 
+/// Draws from blocks as if every row had been drawn by itself: one row of most blocks, two of some. Rows of one block are
+/// often alike, so that more of them would make values seem to be fewer than they are.
+#[derive(Default)]
+struct DrawOfBlocks {
+    kept: Vec<OfBlock>,
+}
+
+/// The draw from a block.
+#[derive(Default)]
+struct OfBlock {
+    /// How many there are.
+    rows: usize,
+    /// Two of them, and their places.
+    drawn: Vec<(u64, Vec<u8>)>,
+}
+
+impl DrawOfBlocks {
+    fn begin_block(&mut self) {
+        self.kept.push(OfBlock::default());
+    }
+
+    fn offer(&mut self, place: u64, row: &[u8]) {
+        let Some(block) = self.kept.last_mut() else { return };
+        block.rows += 1;
+        if block.drawn.len() < 2 {
+            block.drawn.push((place, row.to_vec()));
+            return;
+        }
+        let number = (random() * block.rows as f64) as usize;
+        if let Some(drawn) = block.drawn.get_mut(number) {
+            drawn.0 = place;
+            drawn.1.clear();
+            drawn.1.extend_from_slice(row);
+        }
+    }
+
+    /// Rows that all rows had the same chance to be, in the order of their places; None when some blocks have so many
+    /// rows more than most that few could be taken. `share`: of the table's blocks that were read.
+    fn finish(self, share: f64) -> Option<Vec<Vec<u8>>> {
+        let most = self.kept.iter().map(|block| block.rows).max()? as f64;
+        let all: usize = self.kept.iter().map(|block| block.rows).sum();
+        if (all as f64) < 0.5 * most * self.kept.len() as f64 {
+            return None;
+        }
+        // Of draws that hit a block at all, as many hit it twice (Poisson).
+        let twice = 1.0 - share / share.exp_m1().max(f64::MIN_POSITIVE);
+        let mut rows = Vec::with_capacity(self.kept.len());
+        for mut block in self.kept {
+            if random() * most >= block.rows as f64 {
+                continue;
+            }
+            if random() >= twice {
+                let one = (random() * block.drawn.len() as f64) as usize;
+                rows.push(block.drawn.swap_remove(one));
+            } else {
+                rows.append(&mut block.drawn);
+            }
+        }
+        rows.sort_unstable_by_key(|(place, _)| *place);
+        Some(rows.into_iter().map(|(_, row)| row).collect())
+    }
+}
+
 /// As many of `0..pages` as are wanted, by chance, in order.
 fn draw_blocks(pages: u32, wanted: usize) -> Vec<u32> {
     let mut left = (pages as usize).min(wanted);
@@ -101,7 +164,8 @@ fn draw_blocks(pages: u32, wanted: usize) -> Vec<u32> {
     drawn
 }
 
-/// Draws the rows to look at: all rows of blocks that are drawn take part. Helpers read blocks, too, and decode rows.
+/// Draws the rows to look at: all rows of blocks that are drawn take part; when there are more blocks than rows are
+/// wanted, one or two of each are taken. Helpers read blocks, too, and decode rows.
 fn sample(
     cx: &ExecContext<'_>,
     handle: &TableHandle,
@@ -116,9 +180,10 @@ fn sample(
         true => 0,
         false => parallel::wanted_for(blocks.len() as u32, cx),
     };
+    let many = pages as usize > wanted;
     let (next, drawn) = (AtomicUsize::new(0), SpinLock::new(Vec::new()));
     let read = |leads: bool| -> Result<()> {
-        let mut own = Draw::new(wanted);
+        let (mut own, mut of_blocks) = (Draw::new(wanted), DrawOfBlocks::default());
         while leads || !sched::helpers::should_yield() {
             let from = next.fetch_add(BLOCKS_A_PIECE, Relaxed);
             let Some(piece) = blocks.get(from..(from + BLOCKS_A_PIECE).min(blocks.len())) else {
@@ -127,9 +192,15 @@ fn sample(
             for block in piece {
                 sched::check_interrupts()?;
                 let mut place = u64::from(*block) << 16;
+                if many {
+                    of_blocks.begin_block();
+                }
                 let mut scan = handle.heap.scan(&snapshot, Some(*block..block + 1));
                 while scan.next_page(tx, |_, _, data| {
                     own.offer(place, data);
+                    if many {
+                        of_blocks.offer(place, data);
+                    }
                     place += 1;
                 })? {}
             }
@@ -137,16 +208,20 @@ fn sample(
                 progress.set(Count::BlocksDone, (from + piece.len()) as u64);
             }
         }
-        drawn.lock().push(own);
+        drawn.lock().push((own, of_blocks));
         Ok(())
     };
     parallel::on_all(helpers, cx, &read)?;
     progress.set(Count::BlocksDone, blocks.len() as u64);
     let mut all = Draw::new(wanted);
-    drawn.into_inner().into_iter().for_each(|one| all.add(one));
+    let mut of_blocks = DrawOfBlocks::default();
+    for (own, one) in drawn.into_inner() {
+        all.add(own);
+        of_blocks.kept.extend(one.kept);
+    }
     let share = f64::from(pages) / blocks.len().max(1) as f64;
     let total = (all.offered as f64 * share).round();
-    let rows = all.finish();
+    let rows = of_blocks.finish(1.0 / share).unwrap_or_else(|| all.finish());
     let pieces: Vec<&[Vec<u8>]> = rows.chunks(ROWS_A_PIECE).collect();
     let decode = |n: usize| -> Result<Vec<Vec<Datum>>> {
         pieces[n].iter().map(|bytes| handle.decode_all(bytes)).collect()
@@ -486,6 +561,33 @@ mod tests {
         let few = draw_blocks(7, 100);
         assert_eq!(few, [0, 1, 2, 3, 4, 5, 6]);
         assert_eq!(draw_blocks(1000, 30).len(), 30);
+    }
+
+    #[test]
+    fn of_many_blocks_few_rows_each_are_drawn() {
+        let draw = |rows_of: &dyn Fn(u64) -> u64, share: f64| {
+            let mut draw = DrawOfBlocks::default();
+            for block in 0..1000_u64 {
+                draw.begin_block();
+                for line in 0..rows_of(block) {
+                    draw.offer(block << 16 | line, &[block as u8 % 2, line as u8]);
+                }
+            }
+            draw.finish(share)
+        };
+        let rows = draw(&|_| 20, 1e-9).expect("blocks are alike");
+        assert_eq!(rows.len(), 1000);
+        let lines: std::collections::HashSet<u8> = rows.iter().map(|row| row[1]).collect();
+        assert_eq!(lines.len(), 20);
+        // With half of the blocks read, about a fifth would be hit twice.
+        let rows = draw(&|_| 20, 0.5).expect("blocks are alike");
+        assert!((1130..1330).contains(&rows.len()), "{}", rows.len());
+        // Half as many rows in every other block: these are drawn half as often.
+        let rows = draw(&|block| 10 + 10 * (block % 2), 1e-9).expect("blocks are alike enough");
+        let fuller = rows.iter().filter(|row| row[0] == 1).count();
+        assert_eq!(fuller, 500);
+        assert!((150..350).contains(&(rows.len() - fuller)), "{}", rows.len());
+        assert!(draw(&|block| 1 + 99 * u64::from(block % 10 == 0), 0.1).is_none());
     }
 
     #[test]
