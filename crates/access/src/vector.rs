@@ -73,6 +73,11 @@ impl VectorSearch {
 
 /// Rows in the order of their distances.
 pub trait ByDistance: Send {
+    /// So many rows are likely to be enough. Before the first one.
+    fn expect(&mut self, rows: usize) {
+        let _ = rows;
+    }
+
     /// The next row.
     ///
     /// # Errors

@@ -103,6 +103,8 @@ impl GistIndex {
             index: self.clone(),
             search,
             heap: BinaryHeap::new(),
+            later: Vec::new(),
+            least: Least::default(),
             begun: false,
             seen: HashSet::default(),
             with_keys: false,
@@ -195,10 +197,43 @@ pub struct Nearest {
     index: GistIndex,
     search: TreeSearch,
     heap: BinaryHeap<Waiting>,
+    /// What lies farther away than all rows that are expected to be wanted: in no order.
+    later: Vec<Waiting>,
+    least: Least,
     begun: bool,
     /// Rows that were returned: a page that is split meanwhile may be come by twice.
     seen: HashSet<TupleId, PlaceHash>,
     with_keys: bool,
+}
+
+/// The least distances of rows, of as many rows as are expected to be wanted.
+#[derive(Default)]
+struct Least {
+    /// Ascending.
+    distances: Vec<f64>,
+    wanted: usize,
+}
+
+/// More rows are not expected: to keep their distances in order would cost more than it saves.
+const EXPECTED_MAX: usize = 64;
+
+impl Least {
+    /// No row that is farther away is expected to be wanted.
+    fn limit(&self) -> f64 {
+        match self.distances.last() {
+            Some(last) if self.distances.len() == self.wanted => *last,
+            _ => f64::INFINITY,
+        }
+    }
+
+    fn add(&mut self, distance: f64) {
+        if self.wanted == 0 || distance.is_nan() || distance >= self.limit() {
+            return;
+        }
+        let place = self.distances.partition_point(|known| *known <= distance);
+        self.distances.truncate(self.wanted - 1);
+        self.distances.insert(place, distance);
+    }
 }
 
 impl Nearest {
@@ -211,12 +246,32 @@ impl Nearest {
 }
 
 impl ByDistance for Nearest {
+    fn expect(&mut self, rows: usize) {
+        if !self.begun && rows <= EXPECTED_MAX {
+            self.least.wanted = rows;
+        }
+    }
+
     fn next(&mut self, tx: &Transaction) -> Result<Option<Near>> {
         if !std::mem::replace(&mut self.begun, true) {
             let what = What::Page(ROOT, self.index.last_split()?);
             self.heap.push(Waiting { distance: 0.0, what, more: None });
         }
-        while let Some(Waiting { distance, what, more }) = self.heap.pop() {
+        loop {
+            let next = match self.heap.pop() {
+                Some(next) if next.distance <= self.least.limit() || self.later.is_empty() => next,
+                next => {
+                    // More rows are wanted than were expected.
+                    self.least = Least::default();
+                    self.heap.extend(next);
+                    self.heap.extend(self.later.drain(..));
+                    match self.heap.pop() {
+                        Some(next) => next,
+                        None => return Ok(None),
+                    }
+                }
+            };
+            let Waiting { distance, what, more } = next;
             let (block, known) = match what {
                 What::Row { root, .. } if !self.seen.insert(root) => continue,
                 What::Row { root, recheck, recheck_distance } => {
@@ -234,7 +289,8 @@ impl ByDistance for Nearest {
                 }
                 What::Page(block, known) => (block, known),
             };
-            let (heap, search) = (&mut self.heap, &self.search);
+            let (heap, search, least) = (&mut self.heap, &self.search, &mut self.least);
+            let later = &mut self.later;
             let with_keys = self.with_keys;
             let mut distances = Distances::new();
             self.index.visit(tx, block, known, &mut |visited| {
@@ -268,10 +324,16 @@ impl ByDistance for Nearest {
                     Box::new(More { distances: distances.iter().skip(1).copied().collect(), key })
                 });
                 let distance = distances.first().copied().unwrap_or_default();
-                heap.push(Waiting { distance, what, more });
+                if leaf && held == Ternary::True && !recheck_distance {
+                    least.add(distance);
+                }
+                let waiting = Waiting { distance, what, more };
+                match distance <= least.limit() {
+                    true => heap.push(waiting),
+                    false => later.push(waiting),
+                }
                 Ok(())
             })?;
         }
-        Ok(None)
     }
 }

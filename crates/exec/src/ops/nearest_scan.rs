@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 
 use access::gist::{Distances, by_distance};
 use access::vector::ByDistance;
-use base::{Oid, Result};
+use base::{Oid, Result, TupleId};
 use sql::Plan;
 use sql::plan::{IndexBounds, Node, Scan};
 use types::batch::BATCH_ROWS;
@@ -23,6 +23,8 @@ use crate::table::{KeyCodec, Projection, TableHandle};
 use crate::{eval, index_search, neighbors, rows, vector};
 
 const FIRST_TARGET: usize = 4;
+/// Rows that are read together.
+const READY_MAX: usize = 16;
 
 /// See the module's documentation. Batches grow from a few rows, so that a LIMIT costs little.
 pub struct NearestScan {
@@ -36,7 +38,11 @@ pub struct NearestScan {
     ended: bool,
     /// Rows of the first batch.
     first: usize,
+    /// How many are wanted, as far as is known.
+    expected: Option<usize>,
     target: usize,
+    /// Rows that are not read yet, the next ones.
+    ready: Vec<TupleId>,
     postponed: Postponed,
 }
 
@@ -77,9 +83,24 @@ impl NearestScan {
             waiting: BinaryHeap::new(),
             ended: false,
             first: FIRST_TARGET,
+            expected: None,
             target: FIRST_TARGET,
+            ready: Vec::new(),
             postponed: Postponed::default(),
         })
+    }
+
+    /// Reads the rows that are ready.
+    fn read_ready(&mut self, batch: &mut Batch, run: &mut Run<'_, '_>) -> Result<()> {
+        if self.ready.len() > 1 {
+            let places: Vec<(u32, u16)> =
+                self.ready.iter().map(|root| (root.block, root.offset)).collect();
+            self.table.heap.prefetch_lines(&places);
+        }
+        for root in self.ready.drain(..) {
+            index_scan::fetch(&self.table, &self.projection, root, batch, run)?;
+        }
+        Ok(())
     }
 
     /// Adds rows that satisfy the conditions until the batch is full enough; false at the end.
@@ -93,12 +114,28 @@ impl NearestScan {
         let mut removed = 0;
         while batch.rows < self.target {
             sched::check_interrupts()?;
+            if self.ready.len() >= (self.target - batch.rows).min(READY_MAX) {
+                self.read_ready(batch, run)?;
+                continue;
+            }
             let next = match &mut self.search {
                 Some(Some(search)) if !self.ended => search.next(run.cx.tx)?,
                 _ => None,
             };
+            let is_plain = bounds.recheck.is_none() && self.waiting.is_empty();
+            if let Some(near) = &next
+                && is_plain
+                && !near.recheck_distance
+            {
+                self.ready.push(near.found.root);
+                continue;
+            }
+            self.read_ready(batch, run)?;
             let Some(near) = next else {
                 self.ended = true;
+                if batch.rows >= self.target {
+                    break;
+                }
                 let Some(Waiting { row, .. }) = self.waiting.pop() else { break };
                 rows::append(batch, &row)?;
                 continue;
@@ -109,10 +146,6 @@ impl NearestScan {
                 if let Some(Waiting { row, .. }) = self.waiting.pop() {
                     rows::append(batch, &row)?;
                 }
-            }
-            if bounds.recheck.is_none() && !near.recheck_distance && self.waiting.is_empty() {
-                index_scan::fetch(&self.table, &self.projection, near.found.root, batch, run)?;
-                continue;
             }
             let mut row = rows::empty(&self.types);
             index_scan::fetch(&self.table, &self.projection, near.found.root, &mut row, run)?;
@@ -140,7 +173,7 @@ impl NearestScan {
         }
         count(plan, REMOVED_BY_RECHECK, removed, run);
         self.target = (self.target * 4).min(BATCH_ROWS);
-        Ok(!self.ended || !self.waiting.is_empty())
+        Ok(!self.ended || !self.waiting.is_empty() || !self.ready.is_empty())
     }
 }
 
@@ -155,7 +188,12 @@ impl Operator for NearestScan {
             self.search = Some(match files.as_covering() {
                 Some(tree) => {
                     let search = index_search::tree(&codec, bounds, run)?;
-                    search.map(|search| Box::new(tree.nearest(search)) as Box<dyn ByDistance>)
+                    let mut search =
+                        search.map(|search| Box::new(tree.nearest(search)) as Box<dyn ByDistance>);
+                    if let (Some(search), Some(rows)) = (&mut search, self.expected) {
+                        search.expect(rows);
+                    }
+                    search
                 }
                 None => {
                     let search = neighbors::search(index, bounds, run)?;
@@ -184,12 +222,14 @@ impl Operator for NearestScan {
         self.postponed = Postponed::default();
         self.search = None;
         self.waiting.clear();
+        self.ready.clear();
         self.ended = false;
         self.target = self.first;
         Ok(())
     }
 
     fn bound(&mut self, rows: u64) {
+        self.expected = usize::try_from(rows).ok();
         self.first = usize::try_from(rows).unwrap_or(BATCH_ROWS).clamp(1, BATCH_ROWS);
         self.target = self.first;
     }
