@@ -139,7 +139,7 @@ enum What {
     },
 }
 
-/// What few searches need of a cell.
+/// The parts of a cell that few searches need.
 #[derive(Clone)]
 struct More {
     /// The distances behind the first.
@@ -197,7 +197,7 @@ pub struct Nearest {
     index: GistIndex,
     search: TreeSearch,
     heap: BinaryHeap<Waiting>,
-    /// What lies farther away than all rows that are expected to be wanted: in no order.
+    /// Cells farther away than all rows that are expected to be wanted, in no order.
     later: Vec<Waiting>,
     least: Least,
     begun: bool,
