@@ -81,16 +81,18 @@ impl Trials {
 
     /// Keeps a statement for the next custom plan; with None, there is no use of one.
     pub(crate) fn keep_parsed(&self, parsed: Option<(&str, Arc<RawStatement>)>) {
-        let same = |kept: &Parsed, (text, _): &(&str, Arc<RawStatement>)| *kept.0 == **text;
+        let new = parsed.filter(|(text, _)| text.len() <= KEPT_TEXT_MAX);
         let mut kept = self.parsed.lock();
-        let old = match (&*kept, parsed) {
-            (None, None) => return,
-            (Some(old), Some(new)) if same(old, &new) => return,
-            (_, new) => {
-                let new = new.filter(|(text, _)| text.len() <= KEPT_TEXT_MAX);
-                std::mem::replace(&mut *kept, new.map(|(text, tree)| (text.into(), tree)))
-            }
+        let is_same = match (&*kept, &new) {
+            (None, None) => true,
+            (Some((of, _)), Some((text, _))) => **of == **text,
+            _ => false,
         };
+        let old = match is_same {
+            true => None,
+            false => std::mem::replace(&mut *kept, new.map(|(text, tree)| (text.into(), tree))),
+        };
+        // Trees are freed behind the lock.
         drop(kept);
         drop(old);
     }
