@@ -77,24 +77,30 @@ fn underflow() -> base::Error {
 }
 
 /// The length of the diagonal.
+///
+/// # Errors
+/// `22003` when it is out of range.
 pub(crate) fn hypot(a: f64, b: f64) -> Result<f64> {
-    if a.is_infinite() || b.is_infinite() {
-        return Ok(f64::INFINITY);
+    let length = diagonal(a, b);
+    if !a.is_finite() || !b.is_finite() || a == 0.0 || b == 0.0 {
+        return Ok(length);
     }
-    if a.is_nan() || b.is_nan() {
-        return Ok(f64::NAN);
-    }
-    if a == 0.0 || b == 0.0 {
-        return Ok(diagonal(a, b));
-    }
-    let value = checked(diagonal(a, b), true)?;
-    if value == 0.0 { Err(underflow()) } else { Ok(value) }
+    let length = checked(length, true)?;
+    if length == 0.0 { Err(underflow()) } else { Ok(length) }
 }
 
-/// The same, of numbers, and whatever it is.
+/// The same without a look at its range: infinite when a side is, else NaN when a side is.
 pub(crate) fn diagonal(a: f64, b: f64) -> f64 {
-    let (x, y) = (a.abs().max(b.abs()), a.abs().min(b.abs()));
-    if y == 0.0 || x.is_infinite() {
+    let (a, b) = (a.abs(), b.abs());
+    // Neither sees NaN if there is another number.
+    let (x, y) = (a.max(b), a.min(b));
+    if x.is_infinite() {
+        return x;
+    }
+    if a.is_nan() | b.is_nan() {
+        return f64::NAN;
+    }
+    if y == 0.0 {
         return x;
     }
     let ratio = y / x;
