@@ -446,19 +446,39 @@ fn verbose_says_what_was_done() {
 }
 
 #[test]
-fn equal_values_are_estimated_whatever_their_texts() {
-    let dir = TempDir::new("statistics-texts");
+fn values_that_analyze_kept_tell_how_many_rows_a_condition_leaves() {
+    let dir = TempDir::new("statistics-estimates");
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut client = Client::connect(server.port).expect("the server takes connections");
     rows(
         &mut client,
-        "CREATE TABLE t AS SELECT ('k' || g % 4)::char(10) AS c, (g % 4)::numeric(10,2) AS n
+        "CREATE TABLE t AS
+         SELECT ('k' || g % 4)::char(10) AS c, (g % 4)::numeric(10,2) AS n, 't' || g % 4 AS t, g % 4 AS i,
+                CASE WHEN g % 10 < 5 THEN g % 10 = 0 END AS b
          FROM generate_series(1, 1000) g",
     );
     rows(&mut client, "ANALYZE t");
-    for condition in ["c = 'k1'", "c = 'k1  '", "n = 1", "n = 1.0", "n = 1.000"] {
+    for (condition, estimate) in [
+        // Equal values whose texts differ.
+        ("c = 'k1'", 250),
+        ("c = 'k1  '", 250),
+        ("n = 1", 250),
+        ("n = 1.0", 250),
+        ("c <> 'k1'", 750),
+        ("n <> 1", 750),
+        ("i <> 1", 750),
+        ("1 <> i", 750),
+        ("i <> 9", 1000),
+        ("t LIKE 't1%'", 250),
+        ("t LIKE 'u%'", 1),
+        // Half of the rows have no answer.
+        ("b", 100),
+        ("NOT b", 400),
+        ("b <> true", 400),
+        ("NOT (b = true)", 400),
+    ] {
         let plan = rows(&mut client, &format!("EXPLAIN SELECT * FROM t WHERE {condition}"));
-        assert!(plan[0].contains("rows=250 "), "{condition}: {plan:?}");
+        assert!(plan[0].contains(&format!("rows={estimate} ")), "{condition}: {plan:?}");
     }
     assert!(server.stop());
 }

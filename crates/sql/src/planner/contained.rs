@@ -126,7 +126,9 @@ impl Planner<'_> {
             return Some(0.0);
         }
         let stats = self.column_stats(table, column)?;
-        if stats.histogram.len() + stats.common.len() < SAMPLE_MIN {
+        // Without bounds all values are among the common ones.
+        let is_whole = stats.histogram.is_empty() && !stats.common.is_empty();
+        if stats.histogram.len() + stats.common.len() < SAMPLE_MIN && !is_whole {
             return None;
         }
         let own = types::user::base_type(column.ty(), -1).0;

@@ -180,12 +180,19 @@ impl Planner<'_> {
                 let none: f64 = rest.map(|(_, i)| 1.0 - self.one(table, i)).product();
                 1.0 - none * (1.0 - share)
             }
-            Expr::Not(inner) => 1.0 - self.one(table, inner),
+            Expr::Not(inner) => {
+                (1.0 - self.one(table, inner) - self.null_share(table, inner)).max(0.0)
+            }
             Expr::IsNull { arg, negated } => {
                 let null = self.column_stats(table, arg).map_or(DEFAULT_EQUAL, |s| s.null_fraction);
                 if *negated { 1.0 - null } else { null }
             }
-            Expr::Column(_, BOOL) => 0.5,
+            Expr::Column(_, BOOL) => match self.column_stats(table, e) {
+                Some(stats) if !stats.common.is_empty() => {
+                    self.equal_share(table, e, Some(&Expr::Const(Datum::Bool(true), BOOL)))
+                }
+                _ => 0.5,
+            },
             Expr::ArrayOp { function, left, array, all } => {
                 if let Some(share) = self.elements_share(table, e) {
                     return share;
@@ -220,7 +227,8 @@ impl Planner<'_> {
                     Some(c) if c.op == "=" => self.equal_share(table, c.column, Some(c.value)),
                     Some(c) => self.histogram_share(table, &c).unwrap_or(DEFAULT_RANGE),
                     None => self
-                        .elements_share(table, e)
+                        .unequal_share(table, e)
+                        .or_else(|| self.elements_share(table, e))
                         .or_else(|| self.tried_share(table, e))
                         .or_else(|| self.computed_share(table, e))
                         .unwrap_or_else(|| self.other_call(e)),
@@ -275,6 +283,32 @@ impl Planner<'_> {
             share = if all { share * one } else { share + one - share * one };
         }
         Some(share.clamp(0.0, 1.0))
+    }
+
+    /// Share of rows where a column that has statistics differs from a value.
+    fn unequal_share(&self, table: Option<&TableRel>, e: &Expr) -> Option<f64> {
+        let Expr::Call { function, args, .. } = e else { return None };
+        let [a, b] = &**args else { return None };
+        if !walk::is_operator(function, "<>") {
+            return None;
+        }
+        let known = |column| self.column_stats(table, column).filter(|s| s.distinct != 0.0);
+        let (stats, column, value) = match (known(a), known(b)) {
+            (Some(stats), None) => (stats, a, b),
+            (None, Some(stats)) => (stats, b, a),
+            _ => return None,
+        };
+        let equal = self.equal_share(table, column, Some(value));
+        Some((1.0 - equal - stats.null_fraction).clamp(0.0, 1.0))
+    }
+
+    /// Share of rows where a condition on one column is neither true nor false, as its column is NULL.
+    fn null_share(&self, table: Option<&TableRel>, e: &Expr) -> f64 {
+        let column = match e {
+            Expr::Column(..) => Some(e),
+            _ => table.and_then(|t| self.comparison(e, t)).map(|c| c.column),
+        };
+        column.and_then(|column| self.column_stats(table, column)).map_or(0.0, |s| s.null_fraction)
     }
 
     /// Share of rows where what is computed of a column, with as many different values, equals something.
