@@ -88,31 +88,42 @@ impl Draw {
     }
 }
 
-/// Draws from blocks as if every row had been drawn by itself: one row of most blocks, two of some. Rows of one block are
-/// often alike, so that more of them would make values seem to be fewer than they are.
+/// Two-stage sampling (Cochran, "Sampling Techniques", 1977, chapter 11): of each block that is drawn one row, or two
+/// where single draws from the whole table would have hit the block twice. Rows of one block are often alike; a sample
+/// with more of them makes values seem to be fewer than they are.
 #[derive(Default)]
-struct DrawOfBlocks {
-    kept: Vec<OfBlock>,
+struct BlockDraw {
+    /// Share of the blocks of which two rows are taken.
+    twice: f64,
+    blocks: Vec<DrawnBlock>,
 }
 
-/// The draw from a block.
 #[derive(Default)]
-struct OfBlock {
-    /// How many there are.
+struct DrawnBlock {
+    /// Rows that the block has.
     rows: usize,
-    /// Two of them, and their places.
+    wanted: usize,
+    /// Rows that were drawn, and their places.
     drawn: Vec<(u64, Vec<u8>)>,
 }
 
-impl DrawOfBlocks {
+impl BlockDraw {
+    /// `share`: of the table's blocks that are read.
+    fn new(share: f64) -> BlockDraw {
+        // Of a Poisson distribution, the share of two and more in one and more.
+        let twice = 1.0 - share / share.exp_m1().max(f64::MIN_POSITIVE);
+        BlockDraw { twice, blocks: Vec::new() }
+    }
+
     fn begin_block(&mut self) {
-        self.kept.push(OfBlock::default());
+        let wanted = if random() < self.twice { 2 } else { 1 };
+        self.blocks.push(DrawnBlock { wanted, ..DrawnBlock::default() });
     }
 
     fn offer(&mut self, place: u64, row: &[u8]) {
-        let Some(block) = self.kept.last_mut() else { return };
+        let Some(block) = self.blocks.last_mut() else { return };
         block.rows += 1;
-        if block.drawn.len() < 2 {
+        if block.drawn.len() < block.wanted {
             block.drawn.push((place, row.to_vec()));
             return;
         }
@@ -124,28 +135,16 @@ impl DrawOfBlocks {
         }
     }
 
-    /// Rows that all rows had the same chance to be, in the order of their places; None when some blocks have so many
-    /// rows more than most that few could be taken. `share`: of the table's blocks that were read.
-    fn finish(self, share: f64) -> Option<Vec<Vec<u8>>> {
-        let most = self.kept.iter().map(|block| block.rows).max()? as f64;
-        let all: usize = self.kept.iter().map(|block| block.rows).sum();
-        if (all as f64) < 0.5 * most * self.kept.len() as f64 {
+    /// The sample, in which each row of the table had the same chance to be, in the order of places. A block is accepted
+    /// with a chance by its number of rows; None when few would be, as some have many more rows than most.
+    fn finish(self) -> Option<Vec<Vec<u8>>> {
+        let most = self.blocks.iter().map(|block| block.rows).max()? as f64;
+        let all: usize = self.blocks.iter().map(|block| block.rows).sum();
+        if (all as f64) < 0.5 * most * self.blocks.len() as f64 {
             return None;
         }
-        // Of draws that hit a block at all, as many hit it twice (Poisson).
-        let twice = 1.0 - share / share.exp_m1().max(f64::MIN_POSITIVE);
-        let mut rows = Vec::with_capacity(self.kept.len());
-        for mut block in self.kept {
-            if random() * most >= block.rows as f64 {
-                continue;
-            }
-            if random() >= twice {
-                let one = (random() * block.drawn.len() as f64) as usize;
-                rows.push(block.drawn.swap_remove(one));
-            } else {
-                rows.append(&mut block.drawn);
-            }
-        }
+        let accepted = self.blocks.into_iter().filter(|b| random() * most < b.rows as f64);
+        let mut rows: Vec<(u64, Vec<u8>)> = accepted.flat_map(|block| block.drawn).collect();
         rows.sort_unstable_by_key(|(place, _)| *place);
         Some(rows.into_iter().map(|(_, row)| row).collect())
     }
@@ -180,10 +179,11 @@ fn sample(
         true => 0,
         false => parallel::wanted_for(blocks.len() as u32, cx),
     };
-    let many = pages as usize > wanted;
+    let share = blocks.len() as f64 / f64::from(pages.max(1));
+    let many = share < 1.0;
     let (next, drawn) = (AtomicUsize::new(0), SpinLock::new(Vec::new()));
     let read = |leads: bool| -> Result<()> {
-        let (mut own, mut of_blocks) = (Draw::new(wanted), DrawOfBlocks::default());
+        let (mut own, mut of_blocks) = (Draw::new(wanted), BlockDraw::new(share));
         while leads || !sched::helpers::should_yield() {
             let from = next.fetch_add(BLOCKS_A_PIECE, Relaxed);
             let Some(piece) = blocks.get(from..(from + BLOCKS_A_PIECE).min(blocks.len())) else {
@@ -214,14 +214,13 @@ fn sample(
     parallel::on_all(helpers, cx, &read)?;
     progress.set(Count::BlocksDone, blocks.len() as u64);
     let mut all = Draw::new(wanted);
-    let mut of_blocks = DrawOfBlocks::default();
+    let mut of_blocks = BlockDraw::new(share);
     for (own, one) in drawn.into_inner() {
         all.add(own);
-        of_blocks.kept.extend(one.kept);
+        of_blocks.blocks.extend(one.blocks);
     }
-    let share = f64::from(pages) / blocks.len().max(1) as f64;
-    let total = (all.offered as f64 * share).round();
-    let rows = of_blocks.finish(1.0 / share).unwrap_or_else(|| all.finish());
+    let total = (all.offered as f64 / share).round();
+    let rows = of_blocks.finish().unwrap_or_else(|| all.finish());
     let pieces: Vec<&[Vec<u8>]> = rows.chunks(ROWS_A_PIECE).collect();
     let decode = |n: usize| -> Result<Vec<Vec<Datum>>> {
         pieces[n].iter().map(|bytes| handle.decode_all(bytes)).collect()
@@ -566,14 +565,14 @@ mod tests {
     #[test]
     fn of_many_blocks_few_rows_each_are_drawn() {
         let draw = |rows_of: &dyn Fn(u64) -> u64, share: f64| {
-            let mut draw = DrawOfBlocks::default();
+            let mut draw = BlockDraw::new(share);
             for block in 0..1000_u64 {
                 draw.begin_block();
                 for line in 0..rows_of(block) {
                     draw.offer(block << 16 | line, &[block as u8 % 2, line as u8]);
                 }
             }
-            draw.finish(share)
+            draw.finish()
         };
         let rows = draw(&|_| 20, 1e-9).expect("blocks are alike");
         assert_eq!(rows.len(), 1000);
