@@ -37,4 +37,4 @@ pub use heap::{
 pub use index::{AnyIndex, IndexMethod, Search};
 pub use registry::{forget, reset};
 pub use vacuum::{VacuumStats, vacuum};
-pub use visibility_map::Moment;
+pub use visibility_map::VacuumEpoch;

@@ -291,7 +291,7 @@ fn free(
     each_index(indexes, together, &|index| index.bulk_delete(&is_dead).map(drop))?;
     progress.add(Count::IndexPasses, 1);
     progress.set_phase("vacuuming heap");
-    heap.state.visible.frees();
+    heap.state.visible.begin_epoch();
     for block in dead.chunk_by(|a, b| a.block == b.block) {
         pace.keep()?;
         // Line pointers that died meanwhile still have index entries: only the known ones go.

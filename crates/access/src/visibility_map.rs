@@ -9,7 +9,7 @@
 //! * It is set under a latch on the page, by whoever has just looked at all its rows, and cleared
 //!   under the exclusive latch by whoever adds or ends a version. So it never says more than the page.
 //! * A scan asks it for an entry's page *under the latch of the index leaf* that the entry stands in,
-//!   or later, if no line pointer has become free since it began ([`VisibilityMap::has_since`]).
+//!   or later, if vacuum has freed no line pointer since the scan began ([`VisibilityMap::has_since`]).
 //!   A row that was added since the bit was set has cleared it before its entry came into the leaf.
 //!   An entry whose row is dead keeps a dead line pointer in its page until vacuum has taken the
 //!   entry out of the leaf, and a page with a dead line pointer has no bit.
@@ -18,7 +18,7 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU32, AtomicU64, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use storage::Page;
 
@@ -34,13 +34,13 @@ const PIECES: usize = (32 - FIRST_BITS) as usize + 1;
 pub struct VisibilityMap {
     pieces: [OnceLock<Box<[AtomicU64]>>; PIECES],
     set: AtomicU32,
-    /// How often vacuum has begun to free line pointers.
-    freed: AtomicU64,
+    /// The current epoch's number.
+    epoch: AtomicU64,
 }
 
-/// A moment, between two times that vacuum frees line pointers.
+/// A time in which vacuum freed no line pointers of the heap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moment(u64);
+pub struct VacuumEpoch(u64);
 
 /// The piece that a page is in, its number there, and how many pages the piece covers.
 fn place(block: u32) -> (usize, u32, u32) {
@@ -64,26 +64,22 @@ impl VisibilityMap {
         self.word(block).is_some_and(|(word, bit)| word.load(Relaxed) & bit != 0)
     }
 
-    /// Now: before a search of an index begins.
-    pub fn moment(&self) -> Moment {
-        Moment(self.freed.load(Acquire))
+    /// The current epoch, for a scan that is about to search an index.
+    pub fn epoch(&self) -> VacuumEpoch {
+        VacuumEpoch(self.epoch.load(Acquire))
     }
 
-    /// Whether everybody sees all rows of the page to which a search that began then has found entries. False, too,
-    /// when vacuum has freed line pointers meanwhile: the entries may be those of rows that are gone.
-    pub fn has_since(&self, block: u32, begin: Moment) -> bool {
-        if !self.has(block) {
-            return false;
-        }
-        // The bit of a page in which lines became free was set behind the count of that.
-        fence(Acquire);
-        self.freed.load(Relaxed) == begin.0
+    /// Whether everybody sees all rows of a page whose index entries were read since `epoch` began. Also false once that
+    /// epoch is over: vacuum may have removed rows that those entries point at.
+    pub fn has_since(&self, block: u32, epoch: VacuumEpoch) -> bool {
+        // Acquire, with the Release of `set`: a bit that was set after lines became free comes with the new epoch.
+        self.word(block).is_some_and(|(word, bit)| word.load(Acquire) & bit != 0)
+            && self.epoch.load(Relaxed) == epoch.0
     }
 
-    /// Line pointers are about to become free: no index leads to them any more.
-    pub(crate) fn frees(&self) {
-        self.freed.fetch_add(1, Relaxed);
-        fence(Release);
+    /// Begins the next epoch: vacuum has removed index entries and is about to free the line pointers.
+    pub(crate) fn begin_epoch(&self) {
+        self.epoch.fetch_add(1, Relaxed);
     }
 
     /// The page was found so. Under a latch on it.
@@ -92,7 +88,7 @@ impl VisibilityMap {
         let words =
             self.pieces[piece].get_or_init(|| (0..pages / 64).map(|_| AtomicU64::new(0)).collect());
         let bit = 1 << (at % 64);
-        if words[at as usize / 64].fetch_or(bit, Relaxed) & bit == 0 {
+        if words[at as usize / 64].fetch_or(bit, Release) & bit == 0 {
             self.set.fetch_add(1, Relaxed);
         }
     }
@@ -159,10 +155,10 @@ mod tests {
         map.clear(64);
         map.clear(64);
         assert_eq!((map.count(), map.has(64), map.has(63)), (3, false, true));
-        let before = map.moment();
+        let before = map.epoch();
         assert!(map.has_since(63, before) && !map.has_since(64, before));
-        map.frees();
-        assert!(!map.has_since(63, before) && map.has_since(63, map.moment()));
+        map.begin_epoch();
+        assert!(!map.has_since(63, before) && map.has_since(63, map.epoch()));
         map.reset();
         assert_eq!((map.count(), map.has(0)), (0, false));
     }

@@ -91,6 +91,7 @@ pub use {
     long_wait::LongWait,
     observe::tasks,
     stack::{check_stack, on_native_stack, stack_bytes, with_stack},
+    sys::prefetch_line,
     task::{
         Interrupt, PriorityClass, Task, TaskRef, Wake, at_work, background_tasks, check_interrupts,
         check_interrupts_now, current, give_way, io_wait, next_pid, park, park_uninterruptible,

@@ -11,9 +11,9 @@ fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// Asks for a cache line; an address where nothing is does no harm.
+/// Prefetches a cache line; an address where nothing is does no harm.
 #[inline]
-pub fn fetch_line(at: usize) {
+pub fn prefetch_line(at: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

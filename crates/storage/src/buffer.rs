@@ -100,13 +100,13 @@ impl BufferPool {
         self.pool.read_optimistic(id, f)
     }
 
-    /// Has the processor fetch the beginnings of pages that are about to be pinned, of several at the same time; says
-    /// which are not in memory.
+    /// Prefetches the beginnings of pages that are about to be pinned, and calls `missing` for those that are not in
+    /// memory.
     pub fn prefetch(&self, ids: &[PageId], missing: &mut dyn FnMut(PageId)) {
         self.pool.prefetch(ids, missing);
     }
 
-    /// Runs `f` on the bytes of a page in memory, or of another one that has come in its place: for
+    /// Runs `f` on the bytes of a page if it is in memory. Its frame may change hands meanwhile: for hints only, such as
     /// [`PageView::prefetch`].
     #[inline]
     pub fn peek<R>(&self, id: PageId, f: impl FnOnce(PageView<'_>) -> R) -> Option<R> {

@@ -15,31 +15,15 @@ pub fn memory_of_machine() -> usize {
 }
 
 const LINE: usize = 64;
-/// Cache lines of [`Region::prefetch`]: a heap page's lines, and half of a full B-tree page's slots.
-const PREFETCHED_LINES: usize = 6;
 
-/// Has the processor fetch the cache line with an address, where anything may be.
-#[inline]
-pub(crate) fn prefetch(at: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint; it reads nothing that the program sees, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
-}
-
-/// The same of all cache lines with these bytes.
+/// Prefetches all cache lines with these bytes, whatever the addresses are.
 #[inline]
 pub(crate) fn prefetch_bytes(from: *const u8, len: usize) {
-    let begin = from.addr() % LINE;
-    let first = from.wrapping_sub(begin);
-    (0..begin + len).step_by(LINE).for_each(|line| prefetch(first.wrapping_add(line)));
+    let first = from.addr() & !(LINE - 1);
+    (first..from.addr() + len).step_by(LINE).for_each(sched::prefetch_line);
 }
 
-/// Has the processor fetch a page, all of which is about to be read, and not from its beginning to its end.
+/// Prefetches a page, all of which is about to be read, and not from its beginning to its end.
 #[inline]
 pub fn prefetch_page(page: &Page) {
     prefetch_bytes(page.as_ptr(), PAGE_SIZE);
@@ -88,16 +72,10 @@ impl Region {
         unsafe { libc::madvise(self.at(from).as_ptr().cast(), to - from, libc::MADV_DONTNEED) };
     }
 
-    /// Has the processor fetch the first bytes from an offset on, which are about to be read.
+    /// Prefetches the first bytes from an offset on.
     #[inline]
-    pub(crate) fn prefetch(&self, offset: usize) {
-        self.prefetch_lines(offset, PREFETCHED_LINES);
-    }
-
-    /// The same of so many cache lines.
-    #[inline]
-    pub(crate) fn prefetch_lines(&self, offset: usize, lines: usize) {
-        (0..lines).for_each(|line| prefetch(self.base.as_ptr().wrapping_add(offset + line * LINE)));
+    pub(crate) fn prefetch(&self, offset: usize, bytes: usize) {
+        prefetch_bytes(self.base.as_ptr().wrapping_add(offset), bytes);
     }
 
     /// Asks for large memory pages, which save address translations; may be ignored.

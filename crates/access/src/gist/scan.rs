@@ -81,7 +81,6 @@ impl GistIndex {
         let now = self.last_split()?;
         let pinned = self.pin(block)?;
         let guard = pinned.read();
-        // All of it is looked at, from both ends.
         storage::prefetch_page(guard.page());
         let node = Node(guard.page());
         if !node.is_node() {
@@ -103,8 +102,8 @@ impl GistIndex {
             index: self.clone(),
             search,
             heap: BinaryHeap::new(),
-            later: Vec::new(),
-            least: Least::default(),
+            pruned: Vec::new(),
+            nearest: KNearest::default(),
             begun: false,
             seen: HashSet::default(),
             with_keys: false,
@@ -119,7 +118,7 @@ enum Visited<'p> {
     Cell(Target, &'p [u8], u64),
 }
 
-/// A page or row that is to be looked at: small, since a search makes one of each cell of the pages that it reads.
+/// An entry of the queue, made of each cell of the pages that a search reads.
 struct Waiting {
     /// The first distance; 0 without any.
     distance: f64,
@@ -197,41 +196,41 @@ pub struct Nearest {
     index: GistIndex,
     search: TreeSearch,
     heap: BinaryHeap<Waiting>,
-    /// Cells farther away than all rows that are expected to be wanted, in no order.
-    later: Vec<Waiting>,
-    least: Least,
+    /// Entries beyond the pruning bound, in no order.
+    pruned: Vec<Waiting>,
+    nearest: KNearest,
     begun: bool,
     /// Rows that were returned: a page that is split meanwhile may be come by twice.
     seen: HashSet<TupleId, PlaceHash>,
     with_keys: bool,
 }
 
-/// The least distances of rows, of as many rows as are expected to be wanted.
+/// The distances of the k nearest rows that a search has come across, where k rows are expected to be enough. The
+/// greatest is the pruning bound: entries beyond it stay out of the queue until more rows are asked for.
 #[derive(Default)]
-struct Least {
+struct KNearest {
     /// Ascending.
     distances: Vec<f64>,
-    wanted: usize,
+    k: usize,
 }
 
-/// More rows are not expected: to keep their distances in order would cost more than it saves.
-const EXPECTED_MAX: usize = 64;
+/// Above this k nothing is pruned: keeping the distances in order would cost more than it saves.
+const K_MAX: usize = 64;
 
-impl Least {
-    /// No row that is farther away is expected to be wanted.
-    fn limit(&self) -> f64 {
+impl KNearest {
+    fn bound(&self) -> f64 {
         match self.distances.last() {
-            Some(last) if self.distances.len() == self.wanted => *last,
+            Some(last) if self.distances.len() == self.k => *last,
             _ => f64::INFINITY,
         }
     }
 
     fn add(&mut self, distance: f64) {
-        if self.wanted == 0 || distance.is_nan() || distance >= self.limit() {
+        if self.k == 0 || distance.is_nan() || distance >= self.bound() {
             return;
         }
         let place = self.distances.partition_point(|known| *known <= distance);
-        self.distances.truncate(self.wanted - 1);
+        self.distances.truncate(self.k - 1);
         self.distances.insert(place, distance);
     }
 }
@@ -247,8 +246,8 @@ impl Nearest {
 
 impl ByDistance for Nearest {
     fn expect(&mut self, rows: usize) {
-        if !self.begun && rows <= EXPECTED_MAX {
-            self.least.wanted = rows;
+        if !self.begun && rows <= K_MAX {
+            self.nearest.k = rows;
         }
     }
 
@@ -259,12 +258,14 @@ impl ByDistance for Nearest {
         }
         loop {
             let next = match self.heap.pop() {
-                Some(next) if next.distance <= self.least.limit() || self.later.is_empty() => next,
+                Some(next) if next.distance <= self.nearest.bound() || self.pruned.is_empty() => {
+                    next
+                }
                 next => {
-                    // More rows are wanted than were expected.
-                    self.least = Least::default();
+                    // More than k rows are asked for.
+                    self.nearest = KNearest::default();
                     self.heap.extend(next);
-                    self.heap.extend(self.later.drain(..));
+                    self.heap.extend(self.pruned.drain(..));
                     match self.heap.pop() {
                         Some(next) => next,
                         None => return Ok(None),
@@ -289,8 +290,8 @@ impl ByDistance for Nearest {
                 }
                 What::Page(block, known) => (block, known),
             };
-            let (heap, search, least) = (&mut self.heap, &self.search, &mut self.least);
-            let later = &mut self.later;
+            let (heap, pruned) = (&mut self.heap, &mut self.pruned);
+            let (search, nearest) = (&self.search, &mut self.nearest);
             let with_keys = self.with_keys;
             let mut distances = Distances::new();
             self.index.visit(tx, block, known, &mut |visited| {
@@ -325,12 +326,12 @@ impl ByDistance for Nearest {
                 });
                 let distance = distances.first().copied().unwrap_or_default();
                 if leaf && held == Ternary::True && !recheck_distance {
-                    least.add(distance);
+                    nearest.add(distance);
                 }
                 let waiting = Waiting { distance, what, more };
-                match distance <= least.limit() {
+                match distance <= nearest.bound() {
                     true => heap.push(waiting),
-                    false => later.push(waiting),
+                    false => pruned.push(waiting),
                 }
                 Ok(())
             })?;

@@ -6,7 +6,7 @@ use txn::{Snapshot, Transaction};
 use super::prune::VisibilityHorizon;
 use super::visible::View;
 use super::{Heap, LONG_CHAIN, wants_pruning};
-use crate::visibility_map::{Moment, is_all_visible};
+use crate::visibility_map::{VacuumEpoch, is_all_visible};
 
 impl Heap {
     /// Whether the snapshot sees a version of the row whose chain begins at `root`. With `set_all_visible` the
@@ -42,15 +42,14 @@ impl Heap {
         Ok(found)
     }
 
-    /// Now, for [`Heap::is_known_visible`]: before a search of an index begins.
-    pub fn moment(&self) -> Moment {
-        self.state.visible.moment()
+    /// The vacuum epoch, for [`Heap::is_known_visible`]: to be read before the index is searched.
+    pub fn vacuum_epoch(&self) -> VacuumEpoch {
+        self.state.visible.epoch()
     }
 
-    /// Whether a page, to which a search that began then has found entries, is known to hold only rows that everybody
-    /// sees.
-    pub fn is_known_visible(&self, block: u32, begin: Moment) -> bool {
-        self.state.visible.has_since(block, begin)
+    /// Whether the visibility map has a page whose index entries were read since `epoch` began.
+    pub fn is_known_visible(&self, block: u32, epoch: VacuumEpoch) -> bool {
+        self.state.visible.has_since(block, epoch)
     }
 
     /// How many pages hold only rows that everybody sees, as far as is known.

@@ -7,25 +7,24 @@ use txn::{Snapshot, Transaction};
 use super::visible::{View, is_root};
 use super::{Heap, page, wants_pruning};
 
-/// Bytes of a version that are fetched ahead.
-const BEGINNING: usize = 256;
+/// Bytes of a version that are prefetched.
+const PREFETCHED: usize = 256;
 
 impl Heap {
-    /// Has pages with chosen lines, that [`Heap::fetch_lines`] is about to read one after another, fetched by the
-    /// processor, or from the disk, all at the same time.
-    pub fn prefetch_lines(&self, pages: &[(u32, u16)]) {
+    /// Prefetches rows that are about to be read one after another, each of a page of its own: pages that are in memory
+    /// into the processor's cache, the others from the disk.
+    pub fn prefetch(&self, rows: &[TupleId]) {
         let ids: SmallVec<[PageId; 16]> =
-            pages.iter().map(|(block, _)| PageId::main(self.rel, *block)).collect();
+            rows.iter().map(|row| PageId::main(self.rel, row.block)).collect();
         let mut in_memory = true;
         self.storage.pool.prefetch(&ids, &mut |id| {
             in_memory = false;
             self.storage.prefetch(id.rel, id.fork, id.block..id.block + 1);
         });
         if in_memory {
-            for (id, (_, line)) in ids.iter().zip(pages) {
-                self.storage
-                    .pool
-                    .peek(*id, |view| view.prefetch(page::likely_place(view, *line), BEGINNING));
+            for (id, row) in ids.iter().zip(rows) {
+                let pool = &self.storage.pool;
+                pool.peek(*id, |page| page::prefetch_version(page, row.offset, PREFETCHED));
             }
         }
     }

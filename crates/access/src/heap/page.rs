@@ -228,10 +228,11 @@ pub fn line(page: &Page, number: u16) -> Line {
     Line::decode(get_u32(page, LINES + (usize::from(number) - 1) * LINE_SIZE))
 }
 
-/// Where the version that a line pointer leads to begins, as somebody without a latch sees it.
+/// Prefetches the first bytes of the version that a line pointer leads to.
 #[inline]
-pub fn likely_place(page: PageView<'_>, number: u16) -> usize {
-    usize::from(page.u16(LINES + usize::from(number).saturating_sub(1) * LINE_SIZE))
+pub fn prefetch_version(page: PageView<'_>, number: u16, bytes: usize) {
+    let offset = page.u16(LINES + usize::from(number).saturating_sub(1) * LINE_SIZE);
+    page.prefetch(usize::from(offset), bytes);
 }
 
 /// All line pointers with their numbers.

@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use access::Moment;
+use access::VacuumEpoch;
 use base::settings::setting;
-use base::{Oid, Result};
+use base::{Oid, Result, TupleId};
 use sched::SpinLock;
 use sql::plan::{Node, Scan};
 use sql::{Expr, Plan};
@@ -50,8 +50,8 @@ pub struct BitmapHeapScan {
     taken: VecDeque<TakenPage>,
     /// Whether the bitmap may hold rows that don't match.
     doubtful: bool,
-    /// When the bitmap was begun.
-    begin: Moment,
+    /// The vacuum epoch when the bitmap was begun.
+    epoch: VacuumEpoch,
     target: usize,
     postponed: Postponed,
 }
@@ -65,7 +65,7 @@ const PIECE_PAGES: usize = 16;
 /// A bitmap whose pages several threads take; the leader makes it before there are helpers.
 #[derive(Default)]
 pub struct Shelf {
-    pages: SpinLock<Option<(Pages, Moment)>>,
+    pages: SpinLock<Option<(Pages, VacuumEpoch)>>,
     doubtful: AtomicBool,
 }
 
@@ -133,7 +133,7 @@ impl BitmapHeapScan {
             }),
             taken: VecDeque::new(),
             doubtful: false,
-            begin: Moment::default(),
+            epoch: VacuumEpoch::default(),
             target: FIRST_TARGET,
             postponed: Postponed::default(),
         })
@@ -152,17 +152,20 @@ impl BitmapHeapScan {
                 }
                 (Some((member, shelf)), _) if member.may_take() => {
                     let mut pages = shelf.pages.lock();
-                    let (pages, begin) = pages.as_mut().ok_or_else(|| not_prepared("a bitmap"))?;
-                    self.begin = *begin;
+                    let (pages, epoch) = pages.as_mut().ok_or_else(|| not_prepared("a bitmap"))?;
+                    self.epoch = *epoch;
                     self.doubtful = shelf.doubtful.load(Ordering::Relaxed);
                     self.taken.extend(std::iter::from_fn(|| own(pages)).take(PIECE_PAGES));
                 }
                 _ => {}
             }
             if self.doubtful || !self.sure.reads_nothing() {
-                let first = |(block, lines): &TakenPage| Some((*block, *lines.as_ref()?.first()?));
-                let ahead: Vec<(u32, u16)> = self.taken.iter().filter_map(first).collect();
-                self.table.heap.prefetch_lines(&ahead);
+                let first = |(block, lines): &TakenPage| {
+                    let offset = *lines.as_ref()?.first()?;
+                    Some(TupleId { block: *block, offset })
+                };
+                let ahead: Vec<TupleId> = self.taken.iter().filter_map(first).collect();
+                self.table.heap.prefetch(&ahead);
             }
         }
         Ok(self.taken.pop_front())
@@ -181,7 +184,7 @@ impl BitmapHeapScan {
             && sure
             && self.sure.reads_nothing()
             && !run.cx.tx.tracks_reads()
-            && table.heap.is_known_visible(block, self.begin)
+            && table.heap.is_known_visible(block, self.epoch)
         {
             rows::push_nulls(batch, lines.len());
             return Ok(());
@@ -268,7 +271,7 @@ impl Operator for BitmapHeapScan {
             return Err(wrong_node());
         };
         if self.pages.is_none() && self.team.is_none() {
-            self.begin = self.table.heap.moment();
+            self.epoch = self.table.heap.vacuum_epoch();
             let bitmap = make(input, run)?;
             self.doubtful = bitmap.is_doubtful();
             self.pages = Some(bitmap.into_pages());
@@ -296,10 +299,10 @@ impl Operator for BitmapHeapScan {
     fn prepare(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         let Node::BitmapHeapScan { input, .. } = &plan.node else { return Err(wrong_node()) };
         let Some((_, shelf)) = &self.team else { return Ok(()) };
-        let begin = self.table.heap.moment();
+        let epoch = self.table.heap.vacuum_epoch();
         let bitmap = make(input, run)?;
         shelf.doubtful.store(bitmap.is_doubtful(), Ordering::Relaxed);
-        *shelf.pages.lock() = Some((bitmap.into_pages(), begin));
+        *shelf.pages.lock() = Some((bitmap.into_pages(), epoch));
         Ok(())
     }
 

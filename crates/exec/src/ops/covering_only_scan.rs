@@ -3,7 +3,7 @@
 
 use access::gist::Nearest;
 use access::vector::ByDistance;
-use access::{Heap, Moment};
+use access::{Heap, VacuumEpoch};
 use base::{Error, Oid, RelId, Result};
 use catalog::{Index, Table};
 use sql::Plan;
@@ -25,8 +25,8 @@ const FIRST_TARGET: usize = 16;
 /// See the module's documentation. Batches grow from a few rows, so that a LIMIT costs little.
 pub struct CoveringOnlyScan {
     heap: Heap,
-    /// When the search began.
-    begin: Moment,
+    /// The vacuum epoch when the search began.
+    epoch: VacuumEpoch,
     codec: KeyCodec,
     /// The key column that each column of the scan is.
     places: Vec<usize>,
@@ -47,7 +47,7 @@ impl CoveringOnlyScan {
     pub fn new(scan: &Scan, index: &Index, run: &mut Run<'_, '_>) -> Result<CoveringOnlyScan> {
         Ok(CoveringOnlyScan {
             heap: Heap::open(&run.cx.engine.storage, RelId(scan.table.rel)),
-            begin: Moment::default(),
+            epoch: VacuumEpoch::default(),
             codec: KeyCodec::new(&scan.table, index),
             places: places(&scan.table, index, &scan.columns)?,
             types: scan.types(),
@@ -78,7 +78,7 @@ impl CoveringOnlyScan {
                 break;
             };
             let root = near.found.root;
-            if run.cx.tx.tracks_reads() || !self.heap.is_known_visible(root.block, self.begin) {
+            if run.cx.tx.tracks_reads() || !self.heap.is_known_visible(root.block, self.epoch) {
                 fetches += 1;
                 if !self.heap.is_visible(run.cx.tx, &run.snapshot, root, true)? {
                     continue;
@@ -122,7 +122,7 @@ impl Operator for CoveringOnlyScan {
             let files = index_search::open(index, &run.cx.engine.storage);
             let tree = files.as_covering().ok_or_else(wrong_node)?;
             let search = index_search::tree(&self.codec, bounds, run)?;
-            self.begin = self.heap.moment();
+            self.epoch = self.heap.vacuum_epoch();
             self.search = Some(search.map(|search| tree.nearest(search).with_keys()));
             run.cx.tally.of(index.oid).scans += 1;
         }

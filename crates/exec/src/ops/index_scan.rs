@@ -43,8 +43,8 @@ pub struct IndexScan {
     unfiltered: Batch,
     key: Vec<u8>,
     roots: Vec<TupleId>,
-    /// Pages that are asked for before they are read.
-    ahead: Vec<(u32, u16)>,
+    /// The first row of each page that is to be read next.
+    ahead: Vec<TupleId>,
     /// Where entries come from, if other threads scan the index, too, and those that this one has taken.
     pieces: Option<IndexPieces>,
     taken: Taken,
@@ -53,7 +53,7 @@ pub struct IndexScan {
 const FIRST_TARGET: usize = 16;
 /// The same for a reader who may want no more.
 const HASTY_TARGET: usize = 4;
-/// Pages that are fetched by processor or disk at the same time.
+/// Pages that are prefetched together.
 const PAGES_AHEAD: usize = 16;
 /// Rows with one key that are fetched without looking for interrupts.
 const LOOK_UP_MAX: usize = 4 * BATCH_ROWS;
@@ -213,12 +213,12 @@ impl IndexScan {
             loop {
                 self.ahead.clear();
                 let next = rest.clone().take(PAGES_AHEAD);
-                self.ahead.extend(next.map(|of_page| (of_page[0].block, of_page[0].offset)));
+                self.ahead.extend(next.map(|of_page| of_page[0]));
                 if self.ahead.is_empty() {
                     break;
                 }
                 if self.ahead.len() > 1 {
-                    self.table.heap.prefetch_lines(&self.ahead);
+                    self.table.heap.prefetch(&self.ahead);
                 }
                 for of_page in rest.by_ref().take(PAGES_AHEAD) {
                     fetch_some(&self.table, &self.projection, of_page, batch, run)?;

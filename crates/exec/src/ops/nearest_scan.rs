@@ -23,7 +23,7 @@ use crate::table::{KeyCodec, Projection, TableHandle};
 use crate::{eval, index_search, neighbors, rows, vector};
 
 const FIRST_TARGET: usize = 4;
-/// Rows that are read together.
+/// Rows that are fetched together.
 const READY_MAX: usize = 16;
 
 /// See the module's documentation. Batches grow from a few rows, so that a LIMIT costs little.
@@ -41,7 +41,7 @@ pub struct NearestScan {
     /// How many are wanted, as far as is known.
     expected: Option<usize>,
     target: usize,
-    /// Rows that are not read yet, the next ones.
+    /// The next rows, found but not fetched.
     ready: Vec<TupleId>,
     postponed: Postponed,
 }
@@ -90,12 +90,10 @@ impl NearestScan {
         })
     }
 
-    /// Reads the rows that are ready.
-    fn read_ready(&mut self, batch: &mut Batch, run: &mut Run<'_, '_>) -> Result<()> {
+    /// Fetches the rows that are ready.
+    fn fetch_ready(&mut self, batch: &mut Batch, run: &mut Run<'_, '_>) -> Result<()> {
         if self.ready.len() > 1 {
-            let places: Vec<(u32, u16)> =
-                self.ready.iter().map(|root| (root.block, root.offset)).collect();
-            self.table.heap.prefetch_lines(&places);
+            self.table.heap.prefetch(&self.ready);
         }
         for root in self.ready.drain(..) {
             index_scan::fetch(&self.table, &self.projection, root, batch, run)?;
@@ -115,7 +113,7 @@ impl NearestScan {
         while batch.rows < self.target {
             sched::check_interrupts()?;
             if self.ready.len() >= (self.target - batch.rows).min(READY_MAX) {
-                self.read_ready(batch, run)?;
+                self.fetch_ready(batch, run)?;
                 continue;
             }
             let next = match &mut self.search {
@@ -130,7 +128,7 @@ impl NearestScan {
                 self.ready.push(near.found.root);
                 continue;
             }
-            self.read_ready(batch, run)?;
+            self.fetch_ready(batch, run)?;
             let Some(near) = next else {
                 self.ended = true;
                 if batch.rows >= self.target {

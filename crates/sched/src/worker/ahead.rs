@@ -41,7 +41,7 @@ impl Lines {
     fn fetch(self) {
         let begin = self.0 & !(LINE - 1);
         for line in 0..self.0 % LINE {
-            crate::sys::fetch_line(begin + line * LINE);
+            crate::sys::prefetch_line(begin + line * LINE);
         }
     }
 }

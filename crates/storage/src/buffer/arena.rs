@@ -18,6 +18,8 @@ use super::frame::Frame;
 use crate::memory::Region;
 use crate::page::{PAGE_SIZE, Page};
 
+/// Bytes of a page that are prefetched: a heap page's line pointers and half of a full B-tree page's slots.
+const FIRST_BYTES: usize = 6 * 64;
 const HUGE_FROM: usize = 64 << 20;
 /// Frames for each run that may wait for the disk: what it has pinned, what is read for it, and as many again
 /// that stay in the pool.
@@ -61,17 +63,17 @@ impl Arena {
         }
     }
 
-    /// A frame's page is about to be read.
+    /// Prefetches the beginning of a frame's page.
     #[inline]
     pub(super) fn prefetch(&self, index: usize) {
-        self.pages.prefetch(index * PAGE_SIZE);
+        self.pages.prefetch(index * PAGE_SIZE, FIRST_BYTES);
     }
 
-    /// A frame and its page are about to be read.
+    /// Prefetches a frame, too, and of its page what a heap page's line pointers take.
     #[inline]
-    pub(super) fn prefetch_both(&self, index: usize) {
-        self.headers.prefetch_lines(index * size_of::<Frame>(), 1);
-        self.pages.prefetch_lines(index * PAGE_SIZE, 3);
+    pub(super) fn prefetch_with_frame(&self, index: usize) {
+        self.headers.prefetch(index * size_of::<Frame>(), size_of::<Frame>());
+        self.pages.prefetch(index * PAGE_SIZE, FIRST_BYTES / 2);
     }
 
     /// How many of them are in use.

@@ -168,9 +168,9 @@ impl Mapping {
         Bucket(((mixed ^ mixed >> 32) as usize) << NEIGHBOURS | own)
     }
 
-    /// The number of the frame that is first in the page's chain and most often the page's; None: it isn't in memory.
+    /// The number of the first frame in a page's chain, which is the page's in most cases; None: the page is not in memory.
     #[inline]
-    pub(super) fn likely(&self, id: PageId) -> Option<usize> {
+    pub(super) fn first_in_chain(&self, id: PageId) -> Option<usize> {
         (self.chain(self.bucket(id)).load(Ordering::Relaxed) as usize).checked_sub(1)
     }
 

@@ -165,8 +165,8 @@ impl Pool {
     /// See [`super::BufferPool::prefetch`].
     pub(super) fn prefetch(&self, ids: &[PageId], missing: &mut dyn FnMut(PageId)) {
         for id in ids {
-            match self.mapping.likely(*id) {
-                Some(frame) => self.arena.prefetch_both(frame),
+            match self.mapping.first_in_chain(*id) {
+                Some(frame) => self.arena.prefetch_with_frame(frame),
                 None => missing(*id),
             }
         }

@@ -46,7 +46,7 @@ impl PageView<'_> {
         unsafe { self.0.add(at).cast::<Unaligned<T>>().read_volatile().0 }
     }
 
-    /// Has the processor fetch so many bytes from `at` on, which are about to be read.
+    /// Prefetches so many bytes from `at` on.
     #[inline]
     pub fn prefetch(self, at: usize, len: usize) {
         memory::prefetch_bytes(
