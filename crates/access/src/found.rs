@@ -3,8 +3,8 @@
 use base::TupleId;
 use smallvec::SmallVec;
 
-/// Distances by which rows are ordered, mostly one.
-pub type Distances = SmallVec<[f64; 1]>;
+/// Distances by which rows are ordered, mostly one. None is NULL, which comes last, behind NaN.
+pub type Distances = SmallVec<[Option<f64>; 1]>;
 
 /// A row that a search found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

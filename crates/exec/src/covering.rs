@@ -224,9 +224,9 @@ pub fn search(asked: Vec<(usize, Asked)>, distances: Vec<(usize, KeyDistance)>) 
             all.push(if part.has_key() {
                 let (off, may_be_more) = distance(part.key, leaf);
                 doubt |= may_be_more;
-                off
+                Some(off)
             } else {
-                f64::NAN
+                None
             });
         }
         Ok(doubt)

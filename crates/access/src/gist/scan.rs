@@ -18,7 +18,7 @@ use crate::vector::{ByDistance, PlaceHash};
 pub type KeyCheck = Arc<dyn Fn(&[u8], bool) -> Result<Ternary> + Send + Sync>;
 
 /// Adds the distances of a row with this key, or the least ones of those below it, by which rows are ordered; says
-/// whether the row's own may be greater. NaN stands for NULL, which comes last.
+/// whether the row's own may be greater.
 pub type KeyDistance = Arc<dyn Fn(&[u8], bool, &mut Distances) -> Result<bool> + Send + Sync>;
 
 /// The conditions that rows must satisfy.
@@ -120,8 +120,8 @@ enum Visited<'p> {
 
 /// An entry of the queue, made of each cell of the pages that a search reads.
 struct Waiting {
-    /// The first distance; 0 without any.
-    distance: f64,
+    /// The first distance, if there are any.
+    distance: Option<f64>,
     what: What,
     more: Option<Box<More>>,
 }
@@ -148,7 +148,7 @@ struct More {
 }
 
 impl Waiting {
-    fn further(&self) -> &[f64] {
+    fn further(&self) -> &[Option<f64>] {
         self.more.as_ref().map_or(&[], |more| &more.distances)
     }
 }
@@ -177,17 +177,15 @@ impl PartialEq for Waiting {
 
 impl Eq for Waiting {}
 
-/// The order of distances; NaN comes last.
-pub fn by_distance(a: &[f64], b: &[f64]) -> Ordering {
+/// The order of distances.
+pub fn by_distance(a: &[Option<f64>], b: &[Option<f64>]) -> Ordering {
     let pairs = a.iter().zip(b);
     pairs.map(|(a, b)| compare(*a, *b)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
 }
 
-fn compare(a: f64, b: f64) -> Ordering {
-    match a.partial_cmp(&b) {
-        Some(order) => order,
-        None => a.is_nan().cmp(&b.is_nan()),
-    }
+fn compare(a: Option<f64>, b: Option<f64>) -> Ordering {
+    let (Some(a), Some(b)) = (a, b) else { return a.is_none().cmp(&b.is_none()) };
+    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
 /// A scan by distance (Hjaltason and Samet, "Distance Browsing in Spatial Databases", 1999): pages and rows wait in one
@@ -225,6 +223,12 @@ impl KNearest {
         }
     }
 
+    /// Whether a distance is within the bound. NULL and NaN are so only while there is none.
+    fn has(&self, distance: Option<f64>) -> bool {
+        let bound = self.bound();
+        bound == f64::INFINITY || distance.is_some_and(|distance| distance <= bound)
+    }
+
     fn add(&mut self, distance: f64) {
         if self.k == 0 || distance.is_nan() || distance >= self.bound() {
             return;
@@ -254,13 +258,11 @@ impl ByDistance for Nearest {
     fn next(&mut self, tx: &Transaction) -> Result<Option<Near>> {
         if !std::mem::replace(&mut self.begun, true) {
             let what = What::Page(ROOT, self.index.last_split()?);
-            self.heap.push(Waiting { distance: 0.0, what, more: None });
+            self.heap.push(Waiting { distance: None, what, more: None });
         }
         loop {
             let next = match self.heap.pop() {
-                Some(next) if next.distance <= self.nearest.bound() || self.pruned.is_empty() => {
-                    next
-                }
+                Some(next) if self.nearest.has(next.distance) || self.pruned.is_empty() => next,
                 next => {
                     // More than k rows are asked for.
                     self.nearest = KNearest::default();
@@ -324,12 +326,16 @@ impl ByDistance for Nearest {
                     let key = if with_key { key.to_vec() } else { Vec::new() };
                     Box::new(More { distances: distances.iter().skip(1).copied().collect(), key })
                 });
-                let distance = distances.first().copied().unwrap_or_default();
-                if leaf && held == Ternary::True && !recheck_distance {
+                let distance = distances.first().copied().flatten();
+                if let Some(distance) = distance
+                    && leaf
+                    && held == Ternary::True
+                    && !recheck_distance
+                {
                     nearest.add(distance);
                 }
                 let waiting = Waiting { distance, what, more };
-                match distance <= nearest.bound() {
+                match nearest.has(distance) {
                     true => heap.push(waiting),
                     false => pruned.push(waiting),
                 }

@@ -108,7 +108,7 @@ impl ByDistance for HnswScan {
                 if self.given.insert(root) {
                     return Ok(Some(Near {
                         found: Found { root, recheck: false },
-                        distances: smallvec::smallvec![f64::from(self.distance)],
+                        distances: smallvec::smallvec![Some(f64::from(self.distance))],
                         recheck_distance: false,
                         key: Vec::new(),
                     }));

@@ -101,7 +101,7 @@ impl ByDistance for IvfScan {
             if let Some(Reverse(Row(distance, root))) = self.rows.pop() {
                 return Ok(Some(Near {
                     found: Found { root, recheck: false },
-                    distances: smallvec::smallvec![f64::from(distance)],
+                    distances: smallvec::smallvec![Some(f64::from(distance))],
                     recheck_distance: false,
                     key: Vec::new(),
                 }));

@@ -161,8 +161,9 @@ impl NearestScan {
             if near.recheck_distance {
                 for (distance, expr) in distances.iter_mut().zip(&bounds.distances) {
                     *distance = match eval::eval(expr, Row::Batch(&row, 0), run)? {
-                        Datum::Float8(d) => d,
-                        Datum::Float4(d) => f64::from(d),
+                        Datum::Float8(d) => Some(d),
+                        Datum::Float4(d) => Some(f64::from(d)),
+                        Datum::Null => None,
                         _ => *distance,
                     };
                 }
