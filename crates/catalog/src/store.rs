@@ -371,7 +371,8 @@ pub(crate) fn read(heap: &Heap, tx: &Transaction) -> Result<Contents> {
     let mut contents = Contents::default();
     for (key, rows) in rows(heap, tx)? {
         let object = serde_json::from_slice::<Object>(&rows.json).ok().filter(|_| rows.is_whole);
-        contents.objects.entry(key.0).or_default().push(object.ok_or_else(unreadable)?);
+        let of = || unreadable().detail(format!("It is of object {} in {}.", key.1, key.0));
+        contents.objects.entry(key.0).or_default().push(object.ok_or_else(of)?);
         contents.places.insert(key, rows.places.into());
     }
     Ok(contents)
@@ -648,6 +649,10 @@ impl CatalogTx {
     fn write(&mut self, tx: &Transaction, key: Key, object: Object) -> Result<()> {
         let json = serde_json::to_vec(&object)
             .map_err(|e| Error::internal(format!("could not write a catalog object: {e}")))?;
+        // JSON has no NaN and no infinity: a statement fails, rather than every start from now on.
+        serde_json::from_slice::<Object>(&json).map_err(|e| {
+            Error::internal(format!("a catalog object could not be read again: {e}"))
+        })?;
         self.delete_rows(tx, key)?;
         let places = self.insert_rows(tx, key, &json)?;
         self.record(key, Some(Arc::new(object)), places);

@@ -179,8 +179,8 @@ fn sample(
         true => 0,
         false => parallel::wanted_for(blocks.len() as u32, cx),
     };
-    let share = blocks.len() as f64 / f64::from(pages.max(1));
-    let many = share < 1.0;
+    let many = blocks.len() < pages as usize;
+    let share = if many { blocks.len() as f64 / f64::from(pages) } else { 1.0 };
     let (next, drawn) = (AtomicUsize::new(0), SpinLock::new(Vec::new()));
     let read = |leads: bool| -> Result<()> {
         let (mut own, mut of_blocks) = (Draw::new(wanted), BlockDraw::new(share));
