@@ -113,6 +113,17 @@ fn count(port: u16, known: &Known) {
     }
 }
 
+/// Vacuums and makes checkpoints until the connection breaks, so that the visibility map is saved at all times.
+fn maintain(port: u16, known: &Known) {
+    let Ok(mut client) = Client::connect(port) else { return };
+    while !known.stop.load(Ordering::Relaxed) {
+        for sql in ["VACUUM accounts, history", "CHECKPOINT"] {
+            let Ok(answer) = client.query(sql) else { return };
+            assert!(answer.error.is_none(), "{sql}: {:?}", answer.error);
+        }
+    }
+}
+
 /// Everything that must hold after a restart.
 fn verify(server: &Server, known: &Known) {
     let sums = server.query(
@@ -120,6 +131,9 @@ fn verify(server: &Server, known: &Known) {
     );
     let parts: Vec<&str> = sums.split('|').collect();
     assert!(parts.iter().all(|p| *p == parts[0]), "the sums differ: {sums}");
+    let by_index = "SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(*), sum(id) FROM history WHERE aid > 0";
+    let by_heap = "SET enable_indexonlyscan = off; SET enable_indexscan = off; SELECT count(*), sum(id) FROM history WHERE aid > 0";
+    assert_eq!(server.query(by_index).lines().last(), server.query(by_heap).lines().last());
     let there: HashSet<u64> =
         server.query("SELECT id FROM history").lines().filter_map(|l| l.parse().ok()).collect();
     let acknowledged = known.acknowledged.lock().expect("no client panics");
@@ -170,9 +184,13 @@ fn nothing_acknowledged_is_lost_and_nothing_is_half_there() {
                 std::thread::spawn(move || count(port, &known))
             })
             .collect();
+        let maintaining = {
+            let known = known.clone();
+            std::thread::spawn(move || maintain(port, &known))
+        };
         std::thread::sleep(Duration::from_millis(random.below(700)));
         server.kill();
-        for client in clients.into_iter().chain(counting) {
+        for client in clients.into_iter().chain(counting).chain([maintaining]) {
             client.join().expect("a client saw an error");
         }
         if round % 10 == 9 {

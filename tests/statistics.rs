@@ -286,7 +286,8 @@ fn statistics_of_tables_outlive_the_server() {
                          last_analyze IS NULL FROM pg_stat_user_tables WHERE relname = 'kept'";
     let server = Server::start(&data, &["autovacuum=off"]);
     server.query(
-        "CREATE TABLE kept (a int); INSERT INTO kept SELECT generate_series(1, 100); ANALYZE kept;
+        "CREATE TABLE nothing (a int); ANALYZE nothing;
+         CREATE TABLE kept (a int); INSERT INTO kept SELECT generate_series(1, 100); ANALYZE kept;
          UPDATE kept SET a = 0 WHERE a <= 10",
     );
     assert_eq!(server.query(counts), "100|10|100|10|10|1|f");
@@ -301,6 +302,41 @@ fn statistics_of_tables_outlive_the_server() {
     std::fs::write(data.join("threadgres.stats"), "nonsense").expect("the directory is writable");
     let server = Server::start(&data, &["autovacuum=off"]);
     assert_eq!(server.query(counts), "0|0|0|0|0|0|t");
+    let none = "SELECT reltuples, relpages FROM pg_class WHERE relname = 'nothing'";
+    assert_eq!(server.query(none), "0|0");
+}
+
+#[test]
+fn what_vacuum_found_outlives_the_server() {
+    let dir = TempDir::new("maps");
+    let data = dir.path().join("data");
+    let settings = ["autovacuum=off"];
+    let mut server = Server::start(&data, &settings);
+    server.query(
+        "CREATE TABLE seen (a int PRIMARY KEY, b text); INSERT INTO seen SELECT n, repeat('x', 200) FROM generate_series(1, 5000) n",
+    );
+    server.query("VACUUM ANALYZE seen");
+    server.query("CHECKPOINT");
+    let plan = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(a) FROM seen";
+    for ends_by_itself in [false, true, false] {
+        match ends_by_itself {
+            true => assert!(server.stop()),
+            false => server.kill(),
+        }
+        server = Server::start(&data, &settings);
+        let plan = server.query(plan);
+        assert!(plan.contains("Index Only Scan") && plan.contains("Heap Fetches: 0"), "{plan}");
+    }
+    // Pages that change lose it, whatever the checkpoint before says.
+    server.query("UPDATE seen SET b = 'y' WHERE a <= 20");
+    server.kill();
+    let server = Server::start(&data, &settings);
+    let plan = server.query(plan);
+    assert!(!plan.contains("Heap Fetches: 0"), "{plan}");
+    assert_eq!(
+        server.query("SELECT count(*), count(*) FILTER (WHERE b = 'y') FROM seen"),
+        "5000|20"
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! For a table that nobody changes meanwhile. It checks
 //! * heap pages: bounds, line pointers inside the page, versions that overlap, chains that lead
-//!   somewhere and are not circular;
+//!   somewhere and are not circular; that everybody sees all rows of a page that the visibility map has;
 //! * indexes: order inside and across pages, upper bounds, links in both directions, that each page
 //!   has its entry in its parent;
 //! * both: every row that lives is in each index with its key (one that was deleted may be older than the
@@ -15,8 +15,10 @@ use storage::{PAGE_SIZE, Page};
 use txn::{TxnManager, XidStatus};
 
 use crate::heap::page::{self, IN_CHAIN, Line, NEXT_IN_CHAIN};
+use crate::heap::prune::VisibilityHorizon;
 use crate::heap::{Heap, visible};
 use crate::index::AnyIndex;
+use crate::visibility_map::is_all_visible;
 
 /// Stops listing findings after so many.
 const FINDINGS_MAX: usize = 100;
@@ -88,6 +90,12 @@ impl Checker<'_> {
         }
         for finding in structure(page) {
             self.say(format!("heap block {block}: {finding}"));
+        }
+        let mut horizon = VisibilityHorizon::new(self.manager);
+        if self.heap.state.visible.has(block) && !is_all_visible(page, &mut horizon) {
+            self.say(format!(
+                "heap block {block} is in the visibility map, and not everybody sees all its rows"
+            ));
         }
         for root in 1..=page::line_count(page) {
             if !visible::is_root(page, root) {

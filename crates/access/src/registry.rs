@@ -13,7 +13,7 @@ use std::sync::{Arc, LazyLock, Weak};
 
 use base::{RelId, WaitEvent};
 use sched::LwLock;
-use storage::Storage;
+use storage::{PageMaps, Storage};
 
 use crate::extension::Counters;
 use crate::space::Space;
@@ -92,16 +92,37 @@ fn make(storage: &Arc<Storage>, rel: RelId) -> Arc<RelState> {
         return state.clone();
     }
     table.retain(|_, state| state.storage.strong_count() > 0);
+    let (space, visible) = (Space::default(), VisibilityMap::default());
+    if let Ok(Some(maps)) = storage.take_maps(rel) {
+        visible.fill(&maps.visible);
+        space.fill(&maps.room);
+    }
+    let address = Arc::as_ptr(storage) as usize;
+    storage.keep_maps(move || maps_of(address));
     let state = Arc::new(RelState {
         rel,
         storage: Arc::downgrade(storage),
-        space: Space::default(),
-        visible: VisibilityMap::default(),
+        space,
+        visible,
         index: IndexState::default(),
         extension: Counters::default(),
     });
     table.insert(key(storage, rel), state.clone());
     state
+}
+
+/// The maps of a storage's relations, by its address.
+fn maps_of(storage: usize) -> Vec<(RelId, PageMaps)> {
+    let mut all = Vec::new();
+    for shard in TABLE.iter() {
+        let table = shard.read();
+        let own = table.values().filter(|state| state.storage.as_ptr() as usize == storage);
+        all.extend(own.map(|state| {
+            let maps = PageMaps { visible: state.visible.words(), room: state.space.classes() };
+            (state.rel, maps)
+        }));
+    }
+    all
 }
 
 /// The states of all relations of a storage that have been used.

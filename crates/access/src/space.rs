@@ -7,9 +7,9 @@
 //! [`MEETINGS`] times, the pages that are filled at the same time double, until those on different
 //! workers fill different pages. Pages fresh from an extension are kept as ranges.
 //!
-//! Nothing of this is on disk. After a start the map is empty; the first insert that needs a page
-//! looks at the last few pages of the file, and vacuum registers all others. What a crash can cost
-//! is therefore space, until the next vacuum, never rows.
+//! Each checkpoint saves the classes ([`Storage::take_maps`](storage::Storage::take_maps)). After a crash they may be old,
+//! which an inserter notices when it looks at the page. The first one after a start that finds no page in the map looks at the
+//! last few pages of the file. What a crash can cost is therefore space, until the next vacuum, never rows.
 //!
 //! Invariant: a page is listed at most once with its current class; older mentions of it in other
 //! lists are recognised because `class[block]` differs, and dropped when met.
@@ -195,6 +195,36 @@ impl Space {
     /// Notes the room of a page that nobody fills.
     pub fn give(&self, block: u32, room: usize) {
         self.map.lock().list(block, room);
+    }
+
+    /// The class of each page, for [`Space::fill`]; 0: it is not known, or filled at present.
+    pub(crate) fn classes(&self) -> Vec<u8> {
+        // In parts, since inserters wait meanwhile.
+        const PART: usize = 1 << 15;
+        let mut all = Vec::new();
+        loop {
+            let map = self.map.lock();
+            let left = map.class.get(all.len()..).unwrap_or_default();
+            if left.is_empty() {
+                break;
+            }
+            all.extend_from_slice(&left[..left.len().min(PART)]);
+        }
+        let map = self.map.lock();
+        for range in &map.fresh {
+            // After a start it is a page of zeros like any other.
+            all.resize(all.len().max(range.end as usize), UNLISTED);
+            all[range.start as usize..range.end as usize].fill(CLASSES as u8 - 1);
+        }
+        all
+    }
+
+    /// Takes in what [`Space::classes`] gave, before anybody uses the map.
+    pub(crate) fn fill(&self, classes: &[u8]) {
+        let mut map = self.map.lock();
+        for (block, class) in (0..).zip(classes).filter(|(_, class)| **class != UNLISTED) {
+            map.list(block, usize::from(*class) * CLASS_BYTES);
+        }
     }
 
     /// An extension begins: pages from `first` on will be [`Space::add_fresh`]'s. Paired with it.
@@ -385,6 +415,21 @@ mod tests {
         space.fresh_arrived(4, true);
         space.give(4, EMPTY_PAGE);
         assert_eq!(space.take(8000), Some(Taken { block: 4, fresh: false }));
+    }
+
+    #[test]
+    fn saved_classes_are_those_of_before_and_fresh_pages_are_empty_ones() {
+        let space = Space::default();
+        space.give(1, 1000);
+        space.give(3, EMPTY_PAGE);
+        space.add_fresh(5..7);
+        let again = Space::default();
+        again.fill(&space.classes());
+        assert_eq!(again.classes(), space.classes());
+        let old = |block| Some(Taken { block, fresh: false });
+        assert_eq!([again.take(700), again.take(700)], [old(1), old(6)]);
+        assert_eq!([again.take(EMPTY_PAGE), again.take(EMPTY_PAGE)], [old(5), old(3)]);
+        assert_eq!(again.take(1), None);
     }
 
     #[test]

@@ -264,9 +264,13 @@ fn visit(
     };
     let room = page::room(mtr.page(target));
     if is_all_visible(mtr.page(target), visibility) {
+        // Still latched, and logged: see `visibility_map`.
+        let (_, guards) = mtr.commit_keep();
         heap.state.visible.set(block);
+        drop(guards);
+    } else {
+        mtr.commit();
     }
-    mtr.commit();
     if !heap.state.space.is_target(block) {
         heap.state.space.give(block, room);
     }

@@ -1,13 +1,15 @@
 //! The visibility map: which pages of a heap hold only rows that every snapshot sees, so that a scan
 //! that has its values from an index need not visit them.
 //!
-//! It is in memory only, a bit a page. Vacuum sets the bit of a page that it finds so, and so does an
-//! index-only scan that had to visit one ([`crate::Heap::check`]); after a start the map is empty.
+//! It is in memory, a bit a page. Vacuum sets the bit of a page that it finds so, and so does an
+//! index-only scan that had to visit one ([`crate::Heap::is_visible`]). Each checkpoint saves the bits, and recovery
+//! clears those of the pages that the log has changed since ([`Storage::take_maps`](storage::Storage::take_maps)).
 //!
 //! Why a set bit can be trusted:
 //!
-//! * It is set under a latch on the page, by whoever has just looked at all its rows, and cleared
-//!   under the exclusive latch by whoever adds or ends a version. So it never says more than the page.
+//! * It is set under a latch on the page, by whoever has just looked at all its rows and has logged its own changes,
+//!   and cleared under the exclusive latch by whoever adds or ends a version, before that is logged. So it never says
+//!   more than the page, also after a crash.
 //! * A scan asks it for an entry's page *under the latch of the index leaf* that the entry stands in,
 //!   or later, if vacuum has freed no line pointer since the scan began ([`VisibilityMap::has_since`]).
 //!   A row that was added since the bit was set has cleared it before its entry came into the leaf.
@@ -112,6 +114,27 @@ impl VisibilityMap {
         }
     }
 
+    /// All bits: page 64 n + i is bit i of word n.
+    pub(crate) fn words(&self) -> Vec<u64> {
+        let mut all = Vec::new();
+        for (piece, words) in self.pieces.iter().enumerate() {
+            let pages = 1_usize << (FIRST_BITS as usize + piece.saturating_sub(1));
+            match words.get() {
+                Some(words) => all.extend(words.iter().map(|word| word.load(Acquire))),
+                None if self.pieces[piece..].iter().all(|words| words.get().is_none()) => break,
+                None => all.resize(all.len() + pages / 64, 0),
+            }
+        }
+        all
+    }
+
+    /// Takes in what [`VisibilityMap::words`] gave, before anybody uses the map.
+    pub(crate) fn fill(&self, words: &[u64]) {
+        for (block, word) in (0_u32..).step_by(64).zip(words) {
+            (0..64).filter(|bit| word >> bit & 1 != 0).for_each(|bit| self.set(block + bit));
+        }
+    }
+
     /// How many pages have the bit.
     pub fn count(&self) -> u32 {
         self.set.load(Relaxed)
@@ -155,6 +178,17 @@ mod tests {
         map.clear(64);
         map.clear(64);
         assert_eq!((map.count(), map.has(64), map.has(63)), (3, false, true));
+        let copy = VisibilityMap::default();
+        copy.fill(&map.words());
+        assert_eq!(
+            (copy.count(), copy.has(63), copy.has(40_000), copy.has(64)),
+            (3, true, true, false)
+        );
+        map.set(1 << 20);
+        let copy = VisibilityMap::default();
+        copy.fill(&map.words());
+        assert_eq!((copy.count(), copy.has(1 << 20)), (4, true));
+        map.clear(1 << 20);
         let before = map.epoch();
         assert!(map.has_since(63, before) && !map.has_since(64, before));
         map.begin_epoch();

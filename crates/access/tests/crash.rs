@@ -4,6 +4,7 @@
 mod common;
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use base::TupleId;
@@ -127,5 +128,115 @@ fn aborted_work_of_a_crash_is_cleared_by_vacuum() {
     assert_eq!((stats.live, stats.removed), (100, 150));
     table.check(&db);
     drop(table);
+    db.destroy();
+}
+
+/// Rows of a page are all returned without a look at each when the visibility map says that everybody sees them: what
+/// it says after a crash must hold, wherever the last checkpoint was.
+#[test]
+fn a_visibility_map_that_was_saved_says_no_more_than_the_pages() {
+    let mut random = 7_u64;
+    let mut below = move |n: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (random >> 33) % n
+    };
+    let mut db = Db::new();
+    let mut table = Table::create(&db, 400);
+    let rels = table.rels();
+    let mut kept = 0;
+    for round in 0..40 {
+        let session = db.session();
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            if below(2) == 0 {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        db.storage.checkpoint().unwrap();
+                    }
+                });
+            }
+            for _ in 0..below(8) {
+                match below(4) {
+                    0 => assert!(table.vacuum(&db).live <= 660),
+                    1 => db.storage.checkpoint().unwrap(),
+                    _ => {
+                        let tx = session.begin();
+                        let first = below(600);
+                        for key in first..first + below(60) {
+                            let there = table.find(&tx, &tx.snapshot(), key).unwrap().is_some();
+                            let done = match below(3) {
+                                0 if there => table.delete(&tx, key),
+                                _ if there => table.update(&tx, key, |v| v + round % 2),
+                                _ => table.insert(&tx, key, round),
+                            };
+                            assert!(done.unwrap());
+                        }
+                        if below(4) > 0 {
+                            commit(tx);
+                        }
+                    }
+                }
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        if below(2) == 0 {
+            db.storage.wal.flush(db.storage.wal.insert_position()).unwrap();
+        }
+        drop((session, table));
+        db = match below(5) {
+            0 => db.restart(),
+            _ => db.crash(),
+        };
+        table = Table::open(&db, rels, 400);
+        kept += table.heap.visible_pages();
+        let session = db.session();
+        let tx = session.begin();
+        let snapshot = tx.snapshot();
+        let rows = table.scan(&tx, &snapshot).unwrap();
+        assert_eq!(table.scan_by_map(&tx, &snapshot).unwrap(), rows, "round {round}");
+        drop(tx);
+        drop(session);
+    }
+    assert!(kept > 100, "{kept} pages were marked after starts");
+    drop(table);
+    db.destroy();
+}
+
+#[test]
+fn what_vacuum_found_of_pages_outlives_restart_and_crash() {
+    let mut db = Db::new();
+    let table = Table::create(&db, 400);
+    let rels = table.rels();
+    let session = db.session();
+    let tx = session.begin();
+    for key in 0..2000 {
+        assert!(table.insert(&tx, key, key).unwrap());
+    }
+    commit(tx);
+    let tx = session.begin();
+    for key in 0..1000 {
+        assert!(table.delete(&tx, key).unwrap());
+    }
+    commit(tx);
+    db.storage.wal.flush(db.storage.wal.insert_position()).unwrap();
+    table.vacuum(&db);
+    let (pages, visible) = (table.heap.pages().unwrap(), table.heap.visible_pages());
+    assert!(visible > pages / 3, "{visible} of {pages}");
+    db.storage.checkpoint().unwrap();
+    drop((session, table));
+    for round in 0..3 {
+        db = if round == 1 { db.restart() } else { db.crash() };
+        let table = Table::open(&db, rels, 400);
+        // Rows went to a few pages in the round before.
+        assert!(table.heap.visible_pages() + 20 >= visible, "round {round}");
+        let session = db.session();
+        let tx = session.begin();
+        for key in 0..200 {
+            assert!(table.insert(&tx, 10_000 + 1000 * round + key, key).unwrap());
+        }
+        commit(tx);
+        assert_eq!(table.heap.pages().unwrap(), pages, "round {round}: the file has grown");
+        drop((session, table));
+    }
     db.destroy();
 }

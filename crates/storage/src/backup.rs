@@ -143,6 +143,7 @@ impl Backup {
                 "threadgres.control",
                 "threadgres.files.",
                 "threadgres.lock",
+                crate::maps::MAPS,
                 "threadgres.address",
                 "standby.",
             ];

@@ -11,7 +11,7 @@
 //! 4. writes every page that was dirty, spread out when nobody is in a hurry: as far as
 //!    `checkpoint_completion_target` of the way to the next checkpoint, be that in time or in log;
 //! 5. syncs all files that were written, extended, made or removed;
-//! 6. adds to the list of relation files what has changed and replaces the control file; redo would now start
+//! 6. saves the maps of pages, adds to the list of relation files what has changed and replaces the control file; redo would now start
 //!    at the new position;
 //! 7. recycles log segments that nobody needs any more.
 //!
@@ -26,6 +26,7 @@ use base::settings::{live_int, live_real, setting};
 use base::{Result, WaitEvent};
 
 use crate::core::Core;
+use crate::maps::SavedMaps;
 use crate::signal::{Requests, stopping};
 use crate::stats::{add_time, bump};
 
@@ -177,6 +178,7 @@ pub(crate) fn make(core: &Core, pace: &Pace, last: bool) -> Result<()> {
     let participant = core.participant()?;
     let state = participant.checkpoint(redo)?;
     write_out(core, pace)?;
+    SavedMaps::save(core, redo);
     core.change_control(|control| {
         control.clean = last && core.log.insert_position() == redo;
         control.redo = redo;

@@ -13,6 +13,7 @@ use crate::buffer::pool::Pool;
 use crate::control::Control;
 use crate::files::Files;
 use crate::held::Held;
+use crate::maps::SavedMaps;
 use crate::options::Options;
 use crate::participant::Participant;
 use crate::signal::{Requests, Signal, stopping};
@@ -39,6 +40,8 @@ pub(crate) struct Core {
     pub held: Mutex<Held>,
     /// Replication slots.
     pub slots: Slots,
+    /// Those of the layer above, of pages.
+    pub maps: SavedMaps,
     /// The newest checkpoint of the primary from which a restart may begin: [`crate::standby`].
     pub restart_at: AtomicU64,
     /// See [`crate::timeline`].
@@ -61,6 +64,7 @@ impl Core {
         control: Control,
         participant: Arc<dyn Participant>,
         slots: Slots,
+        maps: SavedMaps,
         timeline: u32,
     ) -> Core {
         Core {
@@ -77,6 +81,7 @@ impl Core {
             checkpointing: Mutex::new(WaitEvent::LWLockOther, ()),
             held: Mutex::new(WaitEvent::LWLockOther, Held::default()),
             slots,
+            maps,
             restart_at: AtomicU64::new(0),
             timeline: AtomicU32::new(timeline),
             nothing: HashSet::new(),

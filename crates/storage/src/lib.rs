@@ -37,6 +37,7 @@ mod files;
 mod follow;
 mod held;
 mod manifest;
+mod maps;
 mod memory;
 #[cfg(test)]
 mod model;
@@ -68,6 +69,7 @@ use crate::control::{Control, DirLock};
 use crate::core::Core;
 use crate::files::Files;
 use crate::manifest::Manifest;
+use crate::maps::SavedMaps;
 use crate::signal::Signal;
 use crate::stats::Counters;
 use crate::wal::reader::LogReader;
@@ -77,6 +79,7 @@ use crate::wal::survey::Survey;
 
 pub use backup::{Backup, BackupEnd, BackupFile};
 pub use buffer::{BufferPool, FrameInfo, PageView, Pinned, ReadGuard, WriteGuard};
+pub use maps::PageMaps;
 pub use memory::{memory_of_machine, prefetch_page};
 pub use mtr::{Mtr, PageRef};
 pub use options::Options;
@@ -237,7 +240,11 @@ impl Storage {
         let pool = Arc::new(buffer::pool::Pool::new(&options, &files, &log, &counters)?);
         let buffers = BufferPool { pool: pool.clone() };
 
-        let mut redo = recovery::Redo::new(&files, &buffers, &*participant, &survey);
+        let maps = match options.follows || survey.gives_up {
+            true => SavedMaps::none(),
+            false => SavedMaps::read(dir, &control, survey.end),
+        };
+        let mut redo = recovery::Redo::new(&files, &buffers, &*participant, &survey, &maps);
         let mut reader = match looks {
             true => LogReader::to_look(segments.clone(), control.redo),
             false => LogReader::new(segments.clone(), control.redo),
@@ -271,6 +278,7 @@ impl Storage {
             control,
             participant.clone(),
             slots,
+            maps,
             timeline,
         ));
         let storage = Arc::new(Storage {
@@ -471,6 +479,7 @@ impl Storage {
     }
 
     fn remove_files(&self, rel: RelId) -> Result<()> {
+        self.core.maps.remove(rel);
         for (fork, blocks) in self.core.files.mark_dropped(rel)? {
             self.core.pool.forget(rel, fork, 0..blocks);
         }

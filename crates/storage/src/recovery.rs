@@ -37,6 +37,7 @@ use base::{Error, RelId, Result, err};
 use crate::BufferPool;
 use crate::buffer::WriteGuard;
 use crate::files::Files;
+use crate::maps::SavedMaps;
 use crate::page;
 use crate::participant::Participant;
 use crate::wal::reader::LogReader;
@@ -54,6 +55,8 @@ pub(crate) struct Redo<'a> {
     parts: HashMap<u64, Vec<u8>>,
     /// Relations whose files are going to be removed.
     dropped: &'a HashSet<RelId>,
+    /// To be told of the pages that change. None beside readers.
+    maps: Option<&'a SavedMaps>,
     /// Readers are there: see [`crate::standby`].
     follows: bool,
 }
@@ -64,9 +67,10 @@ impl<'a> Redo<'a> {
         pool: &'a BufferPool,
         participant: &'a dyn Participant,
         survey: &'a Survey,
+        maps: &'a SavedMaps,
     ) -> Redo<'a> {
-        let dropped = &survey.dropped;
-        Redo { files, pool, participant, parts: HashMap::new(), dropped, follows: false }
+        let (dropped, maps) = (&survey.dropped, Some(maps));
+        Redo { files, pool, participant, parts: HashMap::new(), dropped, maps, follows: false }
     }
 
     /// For records that are applied beside readers.
@@ -77,7 +81,7 @@ impl<'a> Redo<'a> {
         parts: HashMap<u64, Vec<u8>>,
         dropped: &'a HashSet<RelId>,
     ) -> Redo<'a> {
-        Redo { files, pool, participant, parts, dropped, follows: true }
+        Redo { files, pool, participant, parts, dropped, maps: None, follows: true }
     }
 
     /// Large payloads of which not all parts have come.
@@ -115,12 +119,18 @@ impl<'a> Redo<'a> {
                 }
                 let before = self.files.block_count(rel, fork)?;
                 self.pool.pool.forget(rel, fork, blocks..before.max(blocks));
+                if let Some(maps) = self.maps.filter(|_| fork == base::Fork::Main) {
+                    maps.cut(rel, blocks);
+                }
                 self.files.cut(rel, fork, blocks)?;
                 self.files.note_length(rel, fork)
             }
             DROPPED => {
                 let (_, mut body) = record.pages()?;
                 let rel = RelId(body.u32()?);
+                if let Some(maps) = self.maps {
+                    maps.remove(rel);
+                }
                 let forks = self.files.mark_dropped(rel)?;
                 if self.follows {
                     for (fork, blocks) in forks {
@@ -155,6 +165,9 @@ impl<'a> Redo<'a> {
         // While others read, all pages are latched before the first one changes.
         let mut latched = Vec::new();
         for (index, entry) in pages.iter().enumerate() {
+            if let Some(maps) = self.maps {
+                maps.clear(entry.id);
+            }
             if entry.flags & record::UNCHANGED != 0 || self.dropped.contains(&entry.id.rel) {
                 continue;
             }

@@ -131,6 +131,7 @@ impl Rewind {
         let begin = || -> io::Result<()> {
             fs::rename(self.dir.join(CONTROL), self.dir.join(ASIDE))?;
             File::open(&self.dir)?.sync_all()?;
+            let _ = fs::remove_file(self.dir.join(crate::maps::MAPS));
             for folder in ["wal", "commitlog", "slots", "pg_wal"] {
                 empty(&self.dir.join(folder), |_| true)?;
             }

@@ -262,6 +262,7 @@ impl Storage {
             ));
         }
         core.log.set_follows(true);
+        crate::maps::remove_file(&core.dir)?;
         self.put_log_in_order(&recovered)?;
         core.files.sweep_temporary()?;
         let (is_listed, clean) = {

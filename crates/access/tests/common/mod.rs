@@ -76,6 +76,14 @@ impl Db {
         Db::open(dir)
     }
 
+    /// Stops by itself, and starts again.
+    pub fn restart(self) -> Db {
+        self.storage.shutdown().expect("shutdown");
+        let dir = self.dir.clone();
+        drop(self);
+        Db::open(dir)
+    }
+
     pub fn destroy(self) {
         self.storage.abandon();
         std::fs::remove_dir_all(&self.dir).expect("remove the test's directory");
@@ -276,6 +284,19 @@ impl Table {
         let mut rows = Vec::new();
         let mut scan = self.heap.scan(snapshot, None);
         while scan.next_page(tx, |_, _, bytes| rows.push((key_of(bytes), value_of(bytes))))? {}
+        rows.sort_unstable();
+        Ok(rows)
+    }
+
+    /// As [`Table::scan`], but pages that the visibility map has are copied as they are.
+    pub fn scan_by_map(&self, tx: &Transaction, snapshot: &Snapshot) -> Result<Vec<(u64, u64)>> {
+        let keep = access::Keep { bytes: true, ids: false };
+        let mut batch = access::RowBatch::default();
+        let mut scan = self.heap.scan(snapshot, None);
+        while scan.next_rows(tx, keep, &mut batch)? {}
+        let row = |(from, to): &(u32, u32)| &batch.bytes[*from as usize..*to as usize];
+        let mut rows: Vec<_> =
+            batch.places.iter().map(|place| (key_of(row(place)), value_of(row(place)))).collect();
         rows.sort_unstable();
         Ok(rows)
     }
