@@ -28,9 +28,9 @@ use exec::spi::{with_context, with_run};
 use exec::table::{KeyCodec, TableHandle};
 
 /// Sorts keys within `maintenance_work_mem`.
-fn sorter(cx: &ExecContext<'_>) -> KeySorter {
+fn sorter(cx: &ExecContext<'_>, method: AccessMethod) -> KeySorter {
     let limit = cx.settings.int(setting::MAINTENANCE_WORK_MEM) as usize * 1024;
-    KeySorter::new(cx.engine.storage.dir(), limit)
+    KeySorter::of(method, cx.engine.storage.dir(), limit)
 }
 
 /// Sorted keys, how many there are, and a column that is NULL somewhere.
@@ -48,7 +48,7 @@ fn collect_computed(
     handle: &TableHandle,
     codec: &KeyCodec,
 ) -> Result<Collected> {
-    let mut keys = sorter(cx);
+    let mut keys = sorter(cx, codec.method);
     let exprs = computed_by(cx, table, index)?;
     for_each_computed(cx, &exprs, handle, codec, &mut |key, root, null| {
         if codec.method == AccessMethod::Brin {

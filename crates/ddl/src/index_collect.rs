@@ -61,7 +61,8 @@ pub(super) fn collect(
     let helpers = helpers(cx, handle, pages, memory);
     let threads = helpers.count() + 1;
     let leader = Member::leader(threads);
-    let new = || KeySorter::new(cx.engine.storage.dir(), memory / threads);
+    let (dir, method) = (cx.engine.storage.dir(), codec.method);
+    let part = || Part { keys: KeySorter::of(method, dir, memory / threads), null_in: None };
     let sorted: SpinLock<Vec<Sorted>> = SpinLock::default();
     let finish = |part: Part| {
         let count = part.keys.count();
@@ -69,18 +70,15 @@ pub(super) fn collect(
         sorted.lock().push((keys, count, part.null_in));
         Ok(())
     };
-    let dir = cx.engine.storage.dir();
     let help = || {
         let _memory = sched::memory::for_use(Use::Sort);
         let pieces = leader.helper().pieces(0);
-        let part = Part { keys: KeySorter::new(dir, memory / threads), null_in: None };
-        let part = source.read(&pieces, pages, part, &mut |_| ());
+        let part = source.read(&pieces, pages, part(), &mut |_| ());
         finish(part.inspect_err(|_| leader.close())?)
     };
     let lead = || {
-        let part = Part { keys: new(), null_in: None };
         let mut tell = |at: u32| progress.set(Count::BlocksDone, u64::from(at));
-        let part = source.read(&leader.pieces(0), pages, part, &mut tell);
+        let part = source.read(&leader.pieces(0), pages, part(), &mut tell);
         finish(part.inspect_err(|_| leader.close())?)
     };
     match helpers.count() {

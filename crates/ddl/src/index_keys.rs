@@ -14,9 +14,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use base::usage::Use;
-use base::{Result, TupleId};
+use base::{AccessMethod, Result, TupleId};
 
 use exec::ops::spill::{TemporaryFile, failed};
+
+use super::key_groups::{self, KeyGroups};
 
 /// Key bytes that fit beside a row id.
 const PACKED: usize = 10;
@@ -59,6 +61,15 @@ pub(super) enum Keys {
     Packed(usize, Vec<u128>),
     /// Keys one after the other: (begin, length, place).
     Long(Vec<u8>, Vec<(usize, u32, Place)>),
+    /// Keys that many rows share. Whether one is NULL is not told of them.
+    Shared(KeyGroups),
+}
+
+/// A place among keys.
+#[derive(Default)]
+pub(super) struct At {
+    number: usize,
+    shared: key_groups::At,
 }
 
 fn pack(key: &[u8], place: Place) -> u128 {
@@ -102,6 +113,7 @@ impl Keys {
                 entries.push((bytes.len(), key.len() as u32, place));
                 bytes.extend_from_slice(key);
             }
+            Keys::Shared(groups) => groups.push(key, place.root),
         }
     }
 
@@ -109,6 +121,7 @@ impl Keys {
         match self {
             Keys::Packed(_, all) => all.len(),
             Keys::Long(_, entries) => entries.len(),
+            Keys::Shared(groups) => groups.len(),
         }
     }
 
@@ -117,6 +130,7 @@ impl Keys {
         match self {
             Keys::Packed(_, all) => size_of_val(all.as_slice()),
             Keys::Long(bytes, entries) => bytes.len() + size_of_val(entries.as_slice()),
+            Keys::Shared(groups) => groups.memory(),
         }
     }
 
@@ -127,6 +141,7 @@ impl Keys {
                 bytes.clear();
                 entries.clear();
             }
+            Keys::Shared(groups) => *groups = KeyGroups::default(),
         }
     }
 
@@ -140,18 +155,24 @@ impl Keys {
                     key(a).cmp(key(b)).then(a.2.cmp(&b.2))
                 }));
             }
+            Keys::Shared(groups) => groups.sort(),
         }
     }
 
-    /// Copies the key of entry `n` and returns its row; None past the end.
-    fn get(&self, n: usize, key: &mut Vec<u8>) -> Option<Place> {
+    /// Copies the next key of sorted ones and returns its row; None past the end.
+    fn next(&self, at: &mut At, key: &mut Vec<u8>) -> Option<Place> {
+        at.number += 1;
         match self {
-            Keys::Packed(length, all) => Some(unpack(*all.get(n)?, *length, key)),
+            Keys::Packed(length, all) => Some(unpack(*all.get(at.number - 1)?, *length, key)),
             Keys::Long(bytes, entries) => {
-                let (begin, length, place) = *entries.get(n)?;
+                let (begin, length, place) = *entries.get(at.number - 1)?;
                 key.clear();
                 key.extend_from_slice(&bytes[begin..begin + length as usize]);
                 Some(place)
+            }
+            Keys::Shared(groups) => {
+                let root = groups.get(&mut at.shared, key)?;
+                Some(Place { root, null: false })
             }
         }
     }
@@ -173,6 +194,15 @@ impl KeySorter {
     pub(super) fn new(dir: &Path, limit: usize) -> KeySorter {
         let held = Keys::Packed(0, Vec::new());
         KeySorter { held, limit, dir: dir.to_owned(), spilled: None, count: 0 }
+    }
+
+    /// As [`KeySorter::new`], for an index of this method.
+    pub(super) fn of(method: AccessMethod, dir: &Path, limit: usize) -> KeySorter {
+        let sorter = KeySorter::new(dir, limit);
+        match method {
+            AccessMethod::Gin => KeySorter { held: Keys::Shared(KeyGroups::default()), ..sorter },
+            _ => sorter,
+        }
     }
 
     /// Adds an entry; never waits.
@@ -202,12 +232,12 @@ impl KeySorter {
         };
         let begin = file.position();
         let mut out = BufWriter::with_capacity(CHUNK, &mut *file);
-        let mut key = Vec::new();
+        let (mut key, mut at) = (Vec::new(), At::default());
         for n in 0..self.held.len() {
             if n % 1024 == 0 {
                 sched::check_interrupts()?;
             }
-            let Some(place) = self.held.get(n, &mut key) else { break };
+            let Some(place) = self.held.next(&mut at, &mut key) else { break };
             let write = out
                 .write_all(&(key.len() as u32).to_le_bytes())
                 .and_then(|()| out.write_all(&place.to_bytes()))
@@ -234,7 +264,7 @@ impl KeySorter {
             None => {
                 self.held.sort();
                 sched::check_interrupts()?;
-                Ok(SortedKeys::Held(self.held, 0))
+                Ok(SortedKeys::Held(self.held, At::default()))
             }
             Some((file, runs)) => Ok(SortedKeys::Spilled(Merge::new(file, runs, self.limit)?)),
         }
@@ -243,8 +273,8 @@ impl KeySorter {
 
 /// Gives entries in the order of (key, row).
 pub(super) enum SortedKeys {
-    /// All in memory, and the number of the next one.
-    Held(Keys, usize),
+    /// All in memory, and the place of the next one.
+    Held(Keys, At),
     /// From runs.
     Spilled(Merge),
     /// The keys that several threads have sorted, each with its next entry.
@@ -280,10 +310,7 @@ impl SortedKeys {
     /// I/O, interrupts.
     pub(super) fn next(&mut self, key: &mut Vec<u8>) -> Result<Option<Place>> {
         match self {
-            SortedKeys::Held(keys, n) => {
-                *n += 1;
-                Ok(keys.get(*n - 1, key))
-            }
+            SortedKeys::Held(keys, at) => Ok(keys.next(at, key)),
             SortedKeys::Spilled(merge) => merge.next(key),
             SortedKeys::Several(fronts) => {
                 // They are no more than there are threads.
@@ -442,7 +469,10 @@ mod tests {
 
     /// The entries of keys with their blocks, in order, when `limit` bytes are held.
     fn sorted(keys: &[(&[u8], u32)], limit: usize) -> Vec<(Vec<u8>, Place)> {
-        let mut sorter = KeySorter::new(&std::env::temp_dir(), limit);
+        sorted_by(KeySorter::new(&std::env::temp_dir(), limit), keys)
+    }
+
+    fn sorted_by(mut sorter: KeySorter, keys: &[(&[u8], u32)]) -> Vec<(Vec<u8>, Place)> {
         for (key, block) in keys {
             sorter.push(key, place(*block));
             sorter.make_room().unwrap_or_else(|e| panic!("{e}"));
@@ -463,6 +493,26 @@ mod tests {
         for limit in [1 << 20, 1, 33] {
             assert_eq!(blocks(&short, limit), [2, 0, 1], "{limit}");
             assert_eq!(blocks(&mixed, limit), [2, 3, 0, 1], "{limit}");
+        }
+    }
+
+    #[test]
+    fn keys_that_rows_share_come_as_if_each_had_its_own() {
+        // Rows out of order and twice, short and long keys, few and many rows of one.
+        let keys: Vec<(Vec<u8>, u32)> = (0..20_000_u32)
+            .map(|n| {
+                let mixed = n.wrapping_mul(2_654_435_761);
+                let key = vec![(mixed >> 20) as u8; (mixed >> 8) as usize % 40];
+                (if n % 3 == 0 { vec![7] } else { key }, if n % 50 == 0 { n / 2 } else { n })
+            })
+            .collect();
+        let keys: Vec<(&[u8], u32)> = keys.iter().map(|(k, n)| (k.as_slice(), *n)).collect();
+        let mut expected = sorted(&keys, usize::MAX);
+        expected.iter_mut().for_each(|(_, place)| place.null = false);
+        expected.sort();
+        for limit in [usize::MAX, 50_000, 3000] {
+            let sorter = KeySorter::of(AccessMethod::Gin, &std::env::temp_dir(), limit);
+            assert!(sorted_by(sorter, &keys) == expected, "{limit}");
         }
     }
 

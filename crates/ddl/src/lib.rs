@@ -46,6 +46,7 @@ mod index_collect;
 mod index_keys;
 mod inherit;
 mod item;
+mod key_groups;
 mod large_object;
 pub mod maintain;
 mod mentions;

@@ -35,6 +35,7 @@ use crate::btree::{BTree, Inserted, Rewritten, TreeState, Unique, nobody};
 use crate::method::{Found, IndexMethod, NextEntry, Report, Search, wrong_search};
 
 pub use base::ternary::{Mode, Ternary};
+pub use posting::{number as row_number, row as row_of_number};
 pub use scan::{EntrySearch, GinKey, GinSearch};
 
 /// The longest entry, escaped: a segment with some rows must fit beside two others.
