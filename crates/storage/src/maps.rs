@@ -25,7 +25,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use base::{Error, Fork, Lsn, PageId, RelId, Result, WaitEvent};
-use sched::Mutex;
+use sched::{Mutex, io_wait};
 
 use crate::control::Control;
 use crate::core::Core;
@@ -164,9 +164,9 @@ pub(crate) fn remove_file(dir: &Path) -> Result<()> {
 fn write(dir: &Path, bytes: &[u8], sync: bool) -> io::Result<()> {
     let aside = dir.join(format!("{MAPS}.tmp"));
     let mut file = File::create(&aside)?;
-    file.write_all(bytes)?;
+    io_wait(WaitEvent::IOControlFileWrite, || file.write_all(bytes))?;
     if sync {
-        file.sync_all()?;
+        io_wait(WaitEvent::IOControlFileSync, || file.sync_all())?;
     }
     fs::rename(&aside, dir.join(MAPS))?;
     if sync { File::open(dir)?.sync_all() } else { Ok(()) }
