@@ -189,6 +189,7 @@ fn a_visibility_map_that_was_saved_says_no_more_than_the_pages() {
         };
         table = Table::open(&db, rels, 400);
         kept += table.heap.visible_pages();
+        table.check(&db);
         let session = db.session();
         let tx = session.begin();
         let snapshot = tx.snapshot();
@@ -199,6 +200,31 @@ fn a_visibility_map_that_was_saved_says_no_more_than_the_pages() {
     }
     assert!(kept > 100, "{kept} pages were marked after starts");
     drop(table);
+    db.destroy();
+}
+
+#[test]
+fn a_deletion_that_failed_hides_no_row_with_hint_or_without() {
+    let db = Db::new();
+    let table = Table::create(&db, 50);
+    let session = db.session();
+    let tx = session.begin();
+    for key in 0..10 {
+        assert!(table.insert(&tx, key, key).unwrap());
+    }
+    commit(tx);
+    let tx = session.begin();
+    assert!(table.delete(&tx, 3).unwrap());
+    drop(tx);
+    db.storage.wal.flush(db.storage.wal.insert_position()).unwrap();
+    // Nobody has read the row since, so the page doesn't say that its deletion failed.
+    table.vacuum(&db);
+    assert_eq!(table.heap.visible_pages(), 1);
+    let tx = session.begin();
+    assert_eq!(table.scan(&tx, &tx.snapshot()).unwrap().len(), 10);
+    drop(tx);
+    table.check(&db);
+    drop((session, table));
     db.destroy();
 }
 

@@ -198,10 +198,12 @@ impl<'a> VisibilityHorizon<'a> {
         self.live.get_or_insert_with(|| manager.live_snapshots()).holder(made, ended)
     }
 
-    /// Whether the version is committed durably and every snapshot sees it, and nobody ended it.
+    /// Whether the version is committed durably and every snapshot sees it, and nobody ended it. The answer is the same
+    /// whether or not the page has a hint: a crash may lose hints, and the visibility map keeps what they led to.
     pub fn is_seen_by_all(&mut self, page: &Page, offset: usize) -> bool {
-        let mask = page::mask(page, offset);
-        if page::xmax(page, offset) != 0 && mask & (LOCK_ONLY | XMAX_ABORTED) == 0 {
+        let (mask, xmax) = (page::mask(page, offset), page::xmax(page, offset));
+        let ended = xmax != 0 && mask & (LOCK_ONLY | XMAX_ABORTED) == 0;
+        if ended && self.status(xmax) != XidStatus::Aborted {
             return false;
         }
         match self.status(page::xmin(page, offset)) {
