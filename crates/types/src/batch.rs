@@ -171,6 +171,7 @@ impl Column {
                 *common = scale;
                 v.push(value);
             }
+            (Vector::Datum(v), number) => v.push(Datum::Numeric(number)),
             (_, number) => {
                 self.data =
                     Vector::Datum((0..rows).map(|row| self.get(row, oids::NUMERIC)).collect());
@@ -336,5 +337,33 @@ impl Column {
     pub fn clear(&mut self) {
         each_vector!(&mut self.data, v => v.clear());
         self.nulls.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_several_scales_are_added_one_by_one() {
+        let number = |text: &str| Numeric::parse(text).unwrap();
+        let mut column = Column::new(oids::NUMERIC);
+        column.push_numeric(number("1.5"));
+        column.push_numeric(number("0.10000000000000000000"));
+        let Vector::Datum(values) = &mut column.data else { panic!("one scale fits all") };
+        values.reserve(100);
+        let before = values.as_ptr();
+        column.push_numeric(number("1.25"));
+        column.push_null();
+        // What was there has not been copied.
+        assert!(matches!(&column.data, Vector::Datum(values) if values.as_ptr() == before));
+        assert_eq!((column.len(), column.is_null(2), column.is_null(3)), (4, false, true));
+        let texts: Vec<String> = (0..3)
+            .map(|row| match column.get(row, oids::NUMERIC) {
+                Datum::Numeric(number) => number.to_string(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(texts, ["1.5", "0.10000000000000000000", "1.25"]);
     }
 }
