@@ -6,6 +6,7 @@
 //! Groups that outgrow their memory stay, but get no company: rows of further groups are put aside in
 //! files by the hash of their key ([`super::partition`]), and each file is grouped by itself later.
 
+mod parts;
 mod together;
 
 use std::borrow::Cow;
@@ -27,6 +28,7 @@ use crate::ops::operator::{Operator, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
 use crate::{eval, vector};
+use parts::Rest;
 
 /// What EXPLAIN says of the groups' table: parts, and kilobytes of the largest.
 pub const BATCHES: &str = "HashAgg Batches";
@@ -59,10 +61,10 @@ pub struct Aggregate {
     level: u32,
     /// The file that is read instead of the input.
     reader: Option<Reader>,
-    /// Other threads group the same rows: none is put aside.
-    together: bool,
-    /// Output that several threads have made of all groups.
+    /// Output that several threads have made of groups.
     finished: VecDeque<Batch>,
+    /// Parts of what several threads have put aside, which are to be worked on.
+    rest: VecDeque<Rest>,
 }
 
 fn start(aggs: &[AggCall]) -> impl Iterator<Item = AggState> + '_ {
@@ -85,8 +87,8 @@ impl Aggregate {
             files: vec![],
             level: 0,
             reader: None,
-            together: false,
             finished: VecDeque::new(),
+            rest: VecDeque::new(),
         }
     }
 
@@ -103,7 +105,7 @@ impl Aggregate {
             }
         }
         self.begin(plan);
-        let mut others = match self.reader {
+        let others = match self.reader {
             None => self.load_together(plan, run)?,
             Some(_) => Vec::new(),
         };
@@ -115,8 +117,6 @@ impl Aggregate {
                 None => self.input.next(input, run)?,
             };
             let Some(batch) = batch else { break };
-            // A group that others have is not to be put aside.
-            others.drain(..).try_for_each(|other| self.merge(plan, other, run))?;
             let Some(sets) = sets else {
                 self.add(plan, batch, run)?;
                 continue;
@@ -241,11 +241,11 @@ impl Aggregate {
                 numbers.push(number);
                 continue;
             }
-            if self.held > limit && !self.together {
+            if self.held > limit {
                 let types = types(input, run.prepared);
                 let aside = match &mut self.aside {
                     Some(aside) => aside,
-                    None => self.aside.insert(Partitions::new(&types, self.level, run)?),
+                    None => self.aside.insert(Partitions::new(&types, self.level, run)),
                 };
                 aside.add(hash, &rows::get(batch, row, &types))?;
                 numbers.push(NOWHERE);
@@ -396,6 +396,9 @@ impl Operator for Aggregate {
             if let Some(batch) = self.finished.pop_front() {
                 return Ok(Some(batch));
             }
+            if self.next_parts(plan, run)? {
+                continue;
+            }
             let known = self.groups.len() + self.keyed.as_ref().map_or(0, Groups::len);
             if self.next < known || !self.next_file(input, run)? {
                 break;
@@ -435,6 +438,7 @@ impl Operator for Aggregate {
         (self.held, self.level) = (0, 0);
         (self.aside, self.reader) = (None, None);
         self.finished.clear();
+        self.rest.clear();
         self.files.clear();
         self.input.rescan(input, run)
     }

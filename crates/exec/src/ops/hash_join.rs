@@ -403,7 +403,7 @@ impl HashJoin {
                 None => built.add(&batch, keys, run)?,
             }
             if aside.is_none() && built.held > limit {
-                let mut files = Partitions::new(&right_types, 0, run)?;
+                let mut files = Partitions::new(&right_types, 0, run);
                 let held = std::mem::replace(&mut built, Built::new(&right_types, keys));
                 put_aside(&mut files, &held.rows, &right_types, keys, Side::Right, run)?;
                 aside = Some(files);
@@ -449,7 +449,7 @@ impl HashJoin {
     fn read_left(&mut self, plan: &Plan, left: &Plan, run: &mut Run<'_, '_>) -> Result<Vec<File>> {
         let Node::HashJoin { keys, .. } = &plan.node else { return Err(wrong_node()) };
         let left_types = types(left, run.prepared);
-        let mut aside = Partitions::new(&left_types, 0, run)?;
+        let mut aside = Partitions::new(&left_types, 0, run);
         while let Some(batch) = self.left.next(left, run)? {
             sched::check_interrupts_now()?;
             put_aside(&mut aside, &batch, &left_types, keys, Side::Left, run)?;

@@ -10,7 +10,7 @@ use super::spill::{Merge, Run as File, RunWriter};
 use crate::run::Run;
 
 /// Files at one level.
-const FILES: usize = 32;
+pub const FILES: usize = 32;
 /// Bytes of each file's buffer.
 const BUFFER: usize = 32 * 1024;
 /// Rows to read at once.
@@ -21,6 +21,11 @@ pub fn limit(run: &Run<'_, '_>) -> usize {
     run.cx.settings.int(setting::WORK_MEM) as usize * 1024 * 2
 }
 
+/// The file into which a row with this hash goes. Each level takes other bits.
+pub fn file_of(hash: u64, level: u32) -> usize {
+    (hash.rotate_right(level * 5).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59) as usize
+}
+
 /// Rows being put aside.
 pub struct Partitions {
     writers: Vec<RunWriter>,
@@ -28,14 +33,11 @@ pub struct Partitions {
 }
 
 impl Partitions {
-    /// New files for rows of these types. Each level takes other bits of the hash.
-    ///
-    /// # Errors
-    /// I/O.
-    pub fn new(types: &[Oid], level: u32, run: &Run<'_, '_>) -> Result<Partitions> {
+    /// New files for rows of these types.
+    pub fn new(types: &[Oid], level: u32, run: &Run<'_, '_>) -> Partitions {
         let storage = &run.cx.engine.storage;
         let writers = (0..FILES).map(|_| RunWriter::one_of_many(storage, types, BUFFER));
-        Ok(Partitions { writers: writers.collect::<Result<_>>()?, level })
+        Partitions { writers: writers.collect(), level }
     }
 
     /// Puts a row aside.
@@ -43,8 +45,7 @@ impl Partitions {
     /// # Errors
     /// I/O, a full disk.
     pub fn add(&mut self, hash: u64, values: &[Datum]) -> Result<()> {
-        let spread = hash.rotate_right(self.level * 5).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.writers[(spread >> 59) as usize].add(&[], values)
+        self.writers[file_of(hash, self.level)].add(&[], values)
     }
 
     /// The files, to be read from their beginnings.

@@ -5,14 +5,15 @@
 //! ```
 //!
 //! A file has no name any more once it is open, so that nothing is left whatever happens. The data
-//! is as short-lived as the statement: it is not synced and not checksummed.
+//! is as short-lived as the statement: it is not synced and not checksummed. Of many runs that are written together
+//! those that never fill their buffer get no file.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, BufWriter, Cursor, Read, Write};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::usage::Use;
@@ -45,20 +46,18 @@ impl TemporaryFile {
 
     /// In this data directory.
     pub fn under(dir: &Path) -> Result<TemporaryFile> {
+        TemporaryFile::create(dir).map_err(|e| failed("create", &e))
+    }
+
+    fn create(dir: &Path) -> io::Result<TemporaryFile> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let dir = dir.join("tmp");
-        std::fs::create_dir_all(&dir).map_err(|e| failed("create directory of", &e))?;
+        std::fs::create_dir_all(&dir)?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = dir.join(format!("sort.{}.{number}", std::process::id()));
         let mut options = File::options();
-        let file = options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&path)
-            .map_err(|e| failed("create", &e))?;
-        std::fs::remove_file(&path).map_err(|e| failed("unlink", &e))?;
+        let file = options.read(true).write(true).create(true).truncate(true).open(&path)?;
+        std::fs::remove_file(&path)?;
         sched::used(Use::TempFiles, 1);
         Ok(TemporaryFile { file, at: 0 })
     }
@@ -100,9 +99,32 @@ impl Read for TemporaryFile {
     }
 }
 
+/// A file that may be made when its first bytes come.
+enum LateFile {
+    /// In this data directory.
+    Unmade(PathBuf),
+    Made(TemporaryFile),
+}
+
+impl Write for LateFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let LateFile::Unmade(dir) = self {
+            *self = LateFile::Made(TemporaryFile::create(dir)?);
+        }
+        let LateFile::Made(file) = self else { return Ok(0) };
+        let written = file.write(bytes)?;
+        sched::used(Use::TempWritten, written as u64);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// A run in the making.
 pub struct RunWriter {
-    file: BufWriter<TemporaryFile>,
+    file: BufWriter<LateFile>,
     layout: RowLayout,
     row: Vec<u8>,
     buffer: usize,
@@ -114,16 +136,19 @@ impl RunWriter {
     /// # Errors
     /// I/O.
     pub fn new(storage: &Storage, types: &[Oid]) -> Result<RunWriter> {
-        RunWriter::one_of_many(storage, types, BUFFER)
+        let file = LateFile::Made(TemporaryFile::new(storage)?);
+        Ok(RunWriter::with_buffer(file, types, BUFFER))
     }
 
-    /// The same with a buffer of this many bytes, for one of many files that are written together.
-    ///
-    /// # Errors
-    /// I/O.
-    pub fn one_of_many(storage: &Storage, types: &[Oid], buffer: usize) -> Result<RunWriter> {
-        let file = BufWriter::with_capacity(buffer, TemporaryFile::new(storage)?);
-        Ok(RunWriter { file, layout: RowLayout::of_types(types), row: Vec::new(), buffer })
+    /// The same with a buffer of this many bytes, for one of many files that are written together: it is made when the
+    /// buffer is full.
+    pub fn one_of_many(storage: &Storage, types: &[Oid], buffer: usize) -> RunWriter {
+        RunWriter::with_buffer(LateFile::Unmade(storage.dir().to_path_buf()), types, buffer)
+    }
+
+    fn with_buffer(file: LateFile, types: &[Oid], buffer: usize) -> RunWriter {
+        let file = BufWriter::with_capacity(buffer, file);
+        RunWriter { file, layout: RowLayout::of_types(types), row: Vec::new(), buffer }
     }
 
     /// Adds a row; keys come in order.
@@ -134,7 +159,6 @@ impl RunWriter {
         self.row.clear();
         row::encode(&self.layout, values, &mut self.row)?;
         let (file, row) = (&mut self.file, &self.row);
-        sched::used(Use::TempWritten, (8 + key.len() + row.len()) as u64);
         let mut write = || {
             file.write_all(&(key.len() as u32).to_le_bytes())?;
             file.write_all(key)?;
@@ -149,16 +173,43 @@ impl RunWriter {
     /// # Errors
     /// I/O.
     pub fn finish(self) -> Result<Run> {
-        let buffer = self.buffer;
-        let mut file = self.file.into_inner().map_err(|e| failed("write", e.error()))?;
-        file.at = 0;
-        Ok(Run { file: BufReader::with_capacity(buffer, file), row: Vec::new() })
+        let (mut file, rest) = self.file.into_parts();
+        let mut rest = rest.map_err(|_| Error::internal("a write of a temporary file panicked"))?;
+        if let LateFile::Made(_) = file {
+            file.write_all(&rest).map_err(|e| failed("write", &e))?;
+        }
+        let from = match file {
+            LateFile::Unmade(_) => {
+                rest.shrink_to_fit();
+                Bytes::Memory(Cursor::new(rest))
+            }
+            LateFile::Made(mut file) => {
+                file.at = 0;
+                Bytes::File(BufReader::with_capacity(self.buffer, file))
+            }
+        };
+        Ok(Run { from, row: Vec::new() })
+    }
+}
+
+/// Where the bytes of a run are.
+enum Bytes {
+    Memory(Cursor<Vec<u8>>),
+    File(BufReader<TemporaryFile>),
+}
+
+impl Bytes {
+    fn read_exact(&mut self, into: &mut [u8]) -> io::Result<()> {
+        match self {
+            Bytes::Memory(bytes) => bytes.read_exact(into),
+            Bytes::File(file) => file.read_exact(into),
+        }
     }
 }
 
 /// A run being read; `row` is the front row's bytes.
 pub struct Run {
-    file: BufReader<TemporaryFile>,
+    from: Bytes,
     row: Vec<u8>,
 }
 
@@ -166,18 +217,20 @@ impl Run {
     /// Reads the next row; its key, or None at the end.
     fn advance(&mut self) -> Result<Option<Vec<u8>>> {
         let mut length = [0; 4];
-        let (file, row) = (&mut self.file, &mut self.row);
+        let (from, row) = (&mut self.from, &mut self.row);
         let mut read = || {
-            match file.read_exact(&mut length) {
+            match from.read_exact(&mut length) {
                 Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
                 other => other?,
             }
             let mut key = vec![0; u32::from_le_bytes(length) as usize];
-            file.read_exact(&mut key)?;
-            file.read_exact(&mut length)?;
+            from.read_exact(&mut key)?;
+            from.read_exact(&mut length)?;
             row.resize(u32::from_le_bytes(length) as usize, 0);
-            file.read_exact(row)?;
-            sched::used(Use::TempRead, (8 + key.len() + row.len()) as u64);
+            from.read_exact(row)?;
+            if let Bytes::File(_) = from {
+                sched::used(Use::TempRead, (8 + key.len() + row.len()) as u64);
+            }
             Ok(Some(key))
         };
         read().map_err(|e| failed("read", &e))

@@ -1,151 +1,32 @@
 //! Partial aggregation by several threads: helpers group the rows of their pieces of a scan, and the statement's own
 //! thread adds their groups to its own. Nothing is copied but pointers.
 //!
-//! While they work together nobody puts rows aside: a thread whose groups outgrow their memory takes no further piece.
-//! So a group that somebody has in memory is in no file, and what is left of the scan then the statement's own thread
-//! groups alone, with files as ever.
-//!
-//! Many groups are put together by several threads, too, when nothing is left of the scan: each thread's groups are
-//! split by their hashes into parts, and whoever has time merges all threads' groups of the next part and finishes
-//! them:
-//!
-//! ```text
-//!   groups of thread 1 ─ split ─▶ 1a 1b 1c 1d        1a + 2a ─▶ batches
-//!   groups of thread 2 ─ split ─▶ 2a 2b 2c 2d        1b + 2b ─▶ batches  …
-//! ```
+//! Many groups are put together by several threads, too, when nothing is left of the scan ([`super::parts`]).
+//! Each thread has memory of its own for its groups, and puts the rows of further groups aside in files by their hashes.
+//! So a group may be in the memory of one thread and in the files of others: the parts into which the hashes fall
+//! are worked on one after the other then, each by whoever has time.
 
 use std::borrow::Cow;
 
-use base::{Error, Result};
+use base::Result;
 use sched::SpinLock;
 use sched::memory::Use;
+use sql::Plan;
 use sql::plan::Node;
-use sql::{AggCall, Plan};
-use types::batch::BATCH_ROWS;
-use types::{Batch, Column};
 
 use super::super::gather::LAUNCHED;
 use super::super::grouping::hash_columns;
-use super::{AggState, Aggregate, Groups, start};
+use super::parts::{self, Part, Source};
+use super::{Aggregate, Groups, start};
 use crate::ops::measure::count;
-use crate::ops::operator::{build_for, types, wrong_node};
-use crate::ops::team::Member;
-use crate::parallel::{self, Counted, Results, Shared};
-use crate::rows;
+use crate::ops::operator::{build_for, wrong_node};
+use crate::parallel::{self, Counted, Helpers, Results, Shared};
 use crate::run::Run;
 
 /// Fewer groups are put together by the own thread.
 const MANY_GROUPS: usize = 16 << 10;
 /// Parts for each thread, so that all end at about the same time.
 const PARTS_A_THREAD: usize = 4;
-
-/// A thread's groups, which are split once.
-type Source = SpinLock<Option<(Groups, Vec<AggState>)>>;
-
-/// Groups whose hashes fall into one part: their keys, hashes and states.
-struct Part {
-    columns: Vec<Column>,
-    hashes: Vec<u64>,
-    states: Vec<AggState>,
-}
-
-/// The part into which a hash falls: by bits that the tables don't use.
-fn part_of(hash: u64, parts: usize) -> usize {
-    let spread = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    (spread as usize * parts) >> 32
-}
-
-/// Splits groups of which each has so many states.
-fn split(keyed: &Groups, states: Vec<AggState>, width: usize, parts: usize) -> Result<Vec<Part>> {
-    let hashes = keyed.hashes();
-    let mut rows: Vec<Vec<u32>> = vec![Vec::with_capacity(hashes.len() / parts + 64); parts];
-    let mut out: Vec<Part> = (0..parts)
-        .map(|_| Part { columns: Vec::new(), hashes: Vec::new(), states: Vec::new() })
-        .collect();
-    let mut states = states.into_iter();
-    for (row, hash) in hashes.into_iter().enumerate() {
-        if row.is_multiple_of(BATCH_ROWS) {
-            sched::check_interrupts()?;
-        }
-        let part = part_of(hash, parts);
-        rows[part].push(row as u32);
-        out[part].hashes.push(hash);
-        out[part].states.extend(states.by_ref().take(width));
-    }
-    for (part, rows) in out.iter_mut().zip(rows) {
-        part.columns = keyed.columns.iter().map(|column| column.take(&rows)).collect();
-    }
-    Ok(out)
-}
-
-/// Puts the groups of one part together, of all threads.
-fn merged(
-    sources: Vec<Part>,
-    aggs: &[AggCall],
-    run: &mut Run<'_, '_>,
-) -> Result<(Groups, Vec<AggState>)> {
-    let width = aggs.len();
-    let more = sources.iter().skip(1).map(|part| part.hashes.len()).sum();
-    let mut sources = sources.into_iter();
-    let Some(first) = sources.next() else {
-        return Ok((Groups::new(std::iter::empty()), Vec::new()));
-    };
-    let (mut groups, mut states) = (Groups::of(first.columns, &first.hashes), first.states);
-    groups.reserve(more);
-    for part in sources {
-        let key: Vec<_> = part.columns.iter().map(Cow::Borrowed).collect();
-        let mut others = part.states.into_iter();
-        for (row, hash) in part.hashes.iter().enumerate() {
-            if row.is_multiple_of(BATCH_ROWS) {
-                sched::check_interrupts()?;
-            }
-            let of_row = others.by_ref().take(width);
-            match groups.find(*hash, &key, row) {
-                Some(number) => {
-                    let own = &mut states[number as usize * width..][..width];
-                    for ((own, other), call) in own.iter_mut().zip(of_row).zip(aggs) {
-                        own.merge(other, call, run)?;
-                    }
-                }
-                None => {
-                    groups.add(*hash, &key, row)?;
-                    states.extend(of_row);
-                }
-            }
-        }
-    }
-    Ok((groups, states))
-}
-
-/// The output rows of groups.
-fn finished(
-    plan: &Plan,
-    (groups, mut states): (Groups, Vec<AggState>),
-    run: &mut Run<'_, '_>,
-) -> Result<Vec<Batch>> {
-    let Node::Aggregate { aggs, .. } = &plan.node else { return Err(wrong_node()) };
-    let types = types(plan, run.prepared);
-    let (width, count) = (groups.columns.len(), groups.len());
-    let mut out = Vec::with_capacity(count.div_ceil(BATCH_ROWS));
-    for begin in (0..count).step_by(BATCH_ROWS) {
-        sched::check_interrupts()?;
-        let end = count.min(begin + BATCH_ROWS);
-        let chosen: Vec<u32> = (begin as u32..end as u32).collect();
-        let mut batch = rows::empty(&types);
-        for (to, from) in batch.columns.iter_mut().zip(&groups.columns) {
-            *to = from.take(&chosen);
-        }
-        for (n, call) in aggs.iter().enumerate() {
-            let column = &mut batch.columns[width + n];
-            for number in begin..end {
-                column.push(states[number * aggs.len() + n].finish(call, run)?)?;
-            }
-        }
-        batch.rows = chosen.len();
-        out.push(batch);
-    }
-    Ok(out)
-}
 
 impl Aggregate {
     /// Groups what several threads read of the input's pieces; afterwards the own thread goes on with what is left. The
@@ -174,7 +55,7 @@ impl Aggregate {
             let made = shared.with_run(|run| {
                 let mut partial = Aggregate::new(build_for(&own, input, run)?);
                 partial.begin(plan);
-                partial.add_pieces(plan, input, &own, run)?;
+                partial.add_pieces(plan, input, run)?;
                 Ok(partial)
             });
             // Nobody need go on.
@@ -183,7 +64,7 @@ impl Aggregate {
             Ok(())
         };
         let lead = |run: &mut Run<'_, '_>| {
-            let led = self.add_pieces(plan, gather, &leader, run);
+            let led = self.add_pieces(plan, gather, run);
             led.inspect_err(|_| leader.close())
         };
         parallel::together(helpers.count(), &help, lead, run)?;
@@ -204,24 +85,20 @@ impl Aggregate {
         others: Vec<Aggregate>,
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
-        let Node::Aggregate { input, plain, aggs, .. } = &plan.node else {
+        if others.iter().any(|other| other.aside.is_some())
+            || self.aside.is_some() && !others.is_empty()
+        {
+            return self.divide(plan, others, run);
+        }
+        let Node::Aggregate { plain, aggs, .. } = &plan.node else {
             return Err(wrong_node());
         };
         let count = |one: &Aggregate| one.keyed.as_ref().map_or(0, Groups::len);
         let all = count(self) + others.iter().map(count).sum::<usize>();
-        let planned = match &input.node {
-            Node::Gather { workers, absorbed: true, .. }
-                if !plain
-                    && all >= MANY_GROUPS
-                    && self.aside.is_none()
-                    // The final functions of users' aggregates are the own thread's to call.
-                    && aggs.iter().all(|call| call.own.is_none()) =>
-            {
-                *workers
-            }
-            _ => 0,
+        let helpers = match !plain && all >= MANY_GROUPS && self.aside.is_none() {
+            true => self.helpers(plan, run),
+            false => Helpers::none(),
         };
-        let helpers = parallel::available(planned, run);
         if helpers.count() == 0 {
             return others.into_iter().try_for_each(|other| self.merge(plan, other, run));
         }
@@ -233,47 +110,26 @@ impl Aggregate {
             .filter_map(|(keyed, states)| Some(SpinLock::new(Some((keyed?, states)))))
             .collect();
         let parts = PARTS_A_THREAD * (helpers.count() + 1);
-        let split = |n: usize, _: &mut Run<'_, '_>| {
-            let source = sources[n].lock().take();
-            let twice = || Error::internal("groups are split twice");
-            let (keyed, states) = source.ok_or_else(twice)?;
-            split(&keyed, states, aggs.len(), parts)
-        };
-        let split = parallel::each_in(sources.len(), &helpers, run, &split)?;
-        let mut by_part: Vec<Vec<Part>> = (0..parts).map(|_| Vec::new()).collect();
-        for source in split {
-            by_part.iter_mut().zip(source).for_each(|(part, one)| part.push(one));
-        }
+        let part_of = |hash| parts::part_of(hash, parts);
+        let by_part = parts::split_all(&sources, (aggs.len(), parts), &part_of, &helpers, run)?;
         let by_part: Vec<SpinLock<Vec<Part>>> = by_part.into_iter().map(SpinLock::new).collect();
         let merge = |n: usize, run: &mut Run<'_, '_>| {
             let _memory = sched::memory::for_use(Use::Aggregate);
             let sources = std::mem::take(&mut *by_part[n].lock());
-            let merged = merged(sources, aggs, run)?;
-            finished(plan, merged, run)
+            let merged = parts::merged(sources, aggs, run)?;
+            parts::finished(plan, merged, run)
         };
         let merged = parallel::each_in(parts, &helpers, run, &merge)?;
         self.finished.extend(merged.into_iter().flatten());
         Ok(())
     }
 
-    /// Groups rows until no piece is left or the groups outgrow their memory.
-    fn add_pieces(
-        &mut self,
-        plan: &Plan,
-        input: &Plan,
-        member: &Member,
-        run: &mut Run<'_, '_>,
-    ) -> Result<()> {
-        self.together = true;
-        let limit = super::partition::limit(run);
+    /// Groups rows until no piece is left.
+    fn add_pieces(&mut self, plan: &Plan, input: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         while let Some(batch) = self.input.next(input, run)? {
             sched::check_interrupts()?;
             self.add(plan, batch, run)?;
-            if self.held > limit {
-                member.stop(true);
-            }
         }
-        self.together = false;
         Ok(())
     }
 

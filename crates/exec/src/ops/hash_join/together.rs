@@ -361,7 +361,7 @@ impl HashJoin {
                 continue;
             }
             if !alone {
-                let mut files = Partitions::new(&right_types, 0, run)?;
+                let mut files = Partitions::new(&right_types, 0, run);
                 let held = std::mem::replace(&mut part, Built::new(&right_types, keys));
                 put_aside(&mut files, &held.rows, &right_types, keys, Side::Right, run)?;
                 aside = Some(files);
@@ -400,7 +400,7 @@ fn made_of(parts: Vec<Part>, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Made>
         all.push(match part {
             Part::Aside(files) => files,
             Part::Rows(built) => {
-                let mut aside = Partitions::new(&right_types, 0, run)?;
+                let mut aside = Partitions::new(&right_types, 0, run);
                 put_aside(&mut aside, &built.rows, &right_types, keys, Side::Right, run)?;
                 aside.finish()?
             }
@@ -413,7 +413,7 @@ fn made_of(parts: Vec<Part>, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Made>
 fn rest_of(parts: Vec<Part>, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Rest> {
     let Node::HashJoin { right, keys, .. } = &plan.node else { return Err(wrong_node()) };
     let right_types = types(right, run.prepared);
-    let (mut aside, mut others) = (Partitions::new(&right_types, 0, run)?, Vec::new());
+    let (mut aside, mut others) = (Partitions::new(&right_types, 0, run), Vec::new());
     for part in parts {
         match part {
             Part::Aside(files) => others.push(files),

@@ -157,7 +157,7 @@ impl<'a> Pass<'a> {
             && groups.iter().all(is_plain)
             && aggs.iter().all(is_mergeable);
         // Each thread hands over its groups, which are put together by all of them if they are many.
-        let handed = if fits { groups_made * MERGE_COST } else { groups_made };
+        let handed = groups_made * MERGE_COST;
         let rows_before = input.estimate.rows;
         if !mergeable || !self.gather(input, handed, 1.0, Order::Any) {
             return match *plain || !*sorted {
