@@ -11,7 +11,7 @@ const TABLE: &str = "CREATE TABLE t AS SELECT i, i % 97 AS k, i * 7 % 1000 AS v,
     FROM generate_series(1, 60000) i";
 
 /// Aggregates of all kinds that are merged, of whole tables and groups, and some that are not.
-const QUERIES: [&str; 33] = [
+const QUERIES: [&str; 35] = [
     "SELECT count(*), count(f), sum(v), sum(wide), sum(n), avg(n), min(i), max(wide) FROM t",
     "SELECT count(*) FROM t WHERE v < 500 AND s <> 'x3'",
     "SELECT count(*), sum(i), min(s) FROM t WHERE i < 0",
@@ -19,6 +19,8 @@ const QUERIES: [&str; 33] = [
     "SELECT s, k % 3, sum(wide) FILTER (WHERE v > 10), bit_or(v) FROM t GROUP BY 1, 2 ORDER BY 1, 2",
     "SELECT i / 3, sum(v) FROM t GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 20",
     "SELECT sum(c) FROM (SELECT count(*) AS c FROM t GROUP BY i) q",
+    "SELECT i % 20011, count(*), sum(v), avg(n), min(s) FROM t GROUP BY 1 ORDER BY 1",
+    "SELECT s, v, i % 19 AS r, count(*), sum(wide) FROM t GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
     "SELECT a.k, a.c, b.c FROM (SELECT k, count(*) AS c FROM t GROUP BY k) a \
         JOIN (SELECT v % 97 AS k, sum(i) AS c FROM t GROUP BY 1) b USING (k) ORDER BY 1",
     "SELECT (SELECT count(*) FROM t WHERE v = o.v) FROM t o WHERE i < 5 ORDER BY i",
@@ -135,6 +137,16 @@ fn helpers_change_no_answer() {
         assert_eq!(rows(&mut client, sql), *alone, "{sql} by nested loops");
     }
     client.one("RESET enable_hashjoin");
+    // Groups that outgrow the memory of each thread.
+    client.one("SET enable_sort = off");
+    for (work_mem, workers) in [("64kB", 2), ("256kB", 1), ("1MB", 3)] {
+        client.one(&format!("SET work_mem = '{work_mem}'"));
+        client.one(&format!("SET max_parallel_workers_per_gather = {workers}"));
+        for (sql, alone) in all().zip(&alone).filter(|(sql, _)| sql.contains("GROUP BY")) {
+            assert_eq!(rows(&mut client, sql), *alone, "{sql} (files, {work_mem}, {workers})");
+        }
+    }
+    client.one("RESET enable_sort");
     for sql in
         ["INSERT INTO kept SELECT i, v FROM t WHERE v < 500", "INSERT INTO kept SELECT * FROM kept"]
     {
