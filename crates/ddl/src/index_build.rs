@@ -99,6 +99,9 @@ fn duplicated(
     }
 }
 
+/// Entries after which a build says how far it has come.
+const TOLD: u64 = 1024;
+
 /// Fills the index's new files.
 ///
 /// # Errors
@@ -140,9 +143,13 @@ fn fill_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Resu
         AnyIndex::IvfFlat(lists) => lists.build_with = (memory, helpers.count()),
         _ => {}
     }
+    let mut given = 0;
     let built = files.fill(rows, &mut |key| {
         let Some(place) = keys.next(key)? else { return Ok(None) };
-        progress.add(Count::RowsDone, 1);
+        given += 1;
+        if given % TOLD == 0 {
+            progress.add(Count::RowsDone, TOLD);
+        }
         if index.unique {
             if let Some(before) = before
                 && last == *key
@@ -162,6 +169,7 @@ fn fill_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Resu
         }
         Ok(Some(place.root))
     });
+    progress.add(Count::RowsDone, given % TOLD);
     match duplicate {
         Some(root) => Err(duplicated(cx, table, index, &handle, root)),
         None => built,

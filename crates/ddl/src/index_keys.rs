@@ -6,19 +6,24 @@
 //! key length u32 | row id, 6 bytes | key | …
 //! ```
 //!
+//! Keys that many rows share are kept, written and merged with all their rows ([`super::key_groups`]).
+//!
 //! Short keys of equal length are packed with their row id into one 128-bit number, so that ten
 //! million of them sort without touching memory elsewhere.
 
 use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base::usage::Use;
 use base::{AccessMethod, Result, TupleId};
 
 use exec::ops::spill::{TemporaryFile, failed};
 
-use super::key_groups::{self, KeyGroups};
+use super::key_groups::KeyGroups;
+use super::merged_groups::{MergedGroups, Run};
+use super::run_bytes::RunBytes;
 
 /// Key bytes that fit beside a row id.
 const PACKED: usize = 10;
@@ -63,13 +68,6 @@ pub(super) enum Keys {
     Long(Vec<u8>, Vec<(usize, u32, Place)>),
     /// Keys that many rows share. Whether one is NULL is not told of them.
     Shared(KeyGroups),
-}
-
-/// A place among keys.
-#[derive(Default)]
-pub(super) struct At {
-    number: usize,
-    shared: key_groups::At,
 }
 
 fn pack(key: &[u8], place: Place) -> u128 {
@@ -159,21 +157,17 @@ impl Keys {
         }
     }
 
-    /// Copies the next key of sorted ones and returns its row; None past the end.
-    fn next(&self, at: &mut At, key: &mut Vec<u8>) -> Option<Place> {
-        at.number += 1;
+    /// Copies a key of sorted ones and returns its row; None past the end, and of those that rows share.
+    fn get(&self, number: usize, key: &mut Vec<u8>) -> Option<Place> {
         match self {
-            Keys::Packed(length, all) => Some(unpack(*all.get(at.number - 1)?, *length, key)),
+            Keys::Packed(length, all) => Some(unpack(*all.get(number)?, *length, key)),
             Keys::Long(bytes, entries) => {
-                let (begin, length, place) = *entries.get(at.number - 1)?;
+                let (begin, length, place) = *entries.get(number)?;
                 key.clear();
                 key.extend_from_slice(&bytes[begin..begin + length as usize]);
                 Some(place)
             }
-            Keys::Shared(groups) => {
-                let root = groups.get(&mut at.shared, key)?;
-                Some(Place { root, null: false })
-            }
+            Keys::Shared(_) => None,
         }
     }
 }
@@ -232,12 +226,15 @@ impl KeySorter {
         };
         let begin = file.position();
         let mut out = BufWriter::with_capacity(CHUNK, &mut *file);
-        let (mut key, mut at) = (Vec::new(), At::default());
-        for n in 0..self.held.len() {
-            if n % 1024 == 0 {
+        if let Keys::Shared(groups) = &self.held {
+            groups.write(&mut out)?;
+        }
+        let (mut key, mut number) = (Vec::new(), 0);
+        while let Some(place) = self.held.get(number, &mut key) {
+            number += 1;
+            if number % 1024 == 0 {
                 sched::check_interrupts()?;
             }
-            let Some(place) = self.held.next(&mut at, &mut key) else { break };
             let write = out
                 .write_all(&(key.len() as u32).to_le_bytes())
                 .and_then(|()| out.write_all(&place.to_bytes()))
@@ -260,23 +257,30 @@ impl KeySorter {
         if self.spilled.is_some() && self.held.len() > 0 {
             self.spill()?;
         }
-        match self.spilled {
-            None => {
-                self.held.sort();
-                sched::check_interrupts()?;
-                Ok(SortedKeys::Held(self.held, At::default()))
+        self.held.sort();
+        sched::check_interrupts()?;
+        Ok(match (self.spilled, self.held) {
+            (None, Keys::Shared(groups)) => SortedKeys::Shared(MergedGroups::held(groups)),
+            (None, held) => SortedKeys::Held(held, 0),
+            (Some((file, runs)), Keys::Shared(_)) => {
+                let chunk = chunk(self.limit, runs.len());
+                let file = Arc::new(file);
+                let runs = runs.into_iter().map(|run| Run::new(run, file.clone(), chunk));
+                SortedKeys::Shared(MergedGroups::of_runs(runs)?)
             }
-            Some((file, runs)) => Ok(SortedKeys::Spilled(Merge::new(file, runs, self.limit)?)),
-        }
+            (Some((file, runs)), _) => SortedKeys::Spilled(Merge::new(file, runs, self.limit)?),
+        })
     }
 }
 
 /// Gives entries in the order of (key, row).
 pub(super) enum SortedKeys {
-    /// All in memory, and the place of the next one.
-    Held(Keys, At),
+    /// All in memory, and the number of the next one.
+    Held(Keys, usize),
     /// From runs.
     Spilled(Merge),
+    /// Those that rows share.
+    Shared(MergedGroups),
     /// The keys that several threads have sorted, each with its next entry.
     Several(Vec<(SortedKeys, Vec<u8>, Place)>),
 }
@@ -292,26 +296,38 @@ impl SortedKeys {
         {
             return Ok(only);
         }
+        let mut shared: Option<MergedGroups> = None;
         let mut fronts = Vec::with_capacity(all.len());
         for mut keys in all {
+            if let SortedKeys::Shared(groups) = keys {
+                match &mut shared {
+                    Some(before) => before.join(groups),
+                    none => *none = Some(groups),
+                }
+                continue;
+            }
             let mut key = Vec::new();
             if let Some(place) = keys.next(&mut key)? {
                 fronts.push((keys, key, place));
             }
         }
-        Ok(SortedKeys::Several(fronts))
+        Ok(shared.map_or(SortedKeys::Several(fronts), SortedKeys::Shared))
     }
-}
 
-impl SortedKeys {
     /// Copies the next key and returns its row; None at the end.
     ///
     /// # Errors
     /// I/O, interrupts.
     pub(super) fn next(&mut self, key: &mut Vec<u8>) -> Result<Option<Place>> {
         match self {
-            SortedKeys::Held(keys, at) => Ok(keys.next(at, key)),
+            SortedKeys::Held(keys, number) => {
+                *number += 1;
+                Ok(keys.get(*number - 1, key))
+            }
             SortedKeys::Spilled(merge) => merge.next(key),
+            SortedKeys::Shared(groups) => {
+                Ok(groups.next(key)?.map(|root| Place { root, null: false }))
+            }
             SortedKeys::Several(fronts) => {
                 // They are no more than there are threads.
                 let entries = fronts.iter().map(|(_, key, place)| (key, *place)).enumerate();
@@ -332,12 +348,8 @@ impl SortedKeys {
 
 /// A run being read.
 struct Front {
-    /// The part that is still in the file.
-    rest: Range<u64>,
-    buffer: Vec<u8>,
-    /// Bytes of the buffer that have been given out.
-    used: usize,
-    /// The front entry: its key's place in the buffer, and its row.
+    bytes: RunBytes,
+    /// The front entry: its key's place among the bytes, and its row.
     key: Range<usize>,
     place: Place,
 }
@@ -345,50 +357,32 @@ struct Front {
 impl Front {
     fn new(rest: Range<u64>) -> Front {
         let place = Place { root: TupleId::INVALID, null: false };
-        Front { rest, buffer: Vec::new(), used: 0, key: 0..0, place }
+        Front { bytes: RunBytes::new(rest), key: 0..0, place }
     }
 
     fn key(&self) -> &[u8] {
-        &self.buffer[self.key.clone()]
+        self.bytes.get(self.key.clone())
     }
 
     /// Goes to the next entry; false at the end.
     fn advance(&mut self, file: &TemporaryFile, chunk: usize) -> Result<bool> {
-        if self.used == self.buffer.len() && self.rest.is_empty() {
+        if self.bytes.is_at_end() {
             return Ok(false);
         }
-        self.await_bytes(HEADER, file, chunk)?;
-        let header = &self.buffer[self.used..self.used + HEADER];
+        let header = self.bytes.take(HEADER, file, chunk)?;
+        let header = self.bytes.get(header);
         let (mut length, mut place) = ([0; 4], [0; 6]);
         length.copy_from_slice(&header[..4]);
         place.copy_from_slice(&header[4..]);
-        let length = u32::from_le_bytes(length) as usize;
         self.place = Place::from_bytes(place);
-        self.await_bytes(HEADER + length, file, chunk)?;
-        let begin = self.used + HEADER;
-        self.key = begin..begin + length;
-        self.used = begin + length;
+        self.key = self.bytes.take(u32::from_le_bytes(length) as usize, file, chunk)?;
         Ok(true)
     }
+}
 
-    /// Sees to it that so many bytes are in the buffer.
-    fn await_bytes(&mut self, count: usize, file: &TemporaryFile, chunk: usize) -> Result<()> {
-        let left = self.buffer.len() - self.used;
-        if left >= count {
-            return Ok(());
-        }
-        self.buffer.drain(..self.used);
-        self.used = 0;
-        let more = (chunk.max(count - left) as u64).min(self.rest.end - self.rest.start);
-        self.buffer.resize(left + more as usize, 0);
-        if self.buffer.len() < count {
-            return Err(base::Error::internal("a run of index keys ends too early"));
-        }
-        file.read_exact_at(&mut self.buffer[left..], self.rest.start)?;
-        sched::used(Use::TempRead, more);
-        self.rest.start += more;
-        sched::check_interrupts()
-    }
+/// Bytes of a run to read at a time, when so many are read.
+fn chunk(memory: usize, runs: usize) -> usize {
+    (memory / runs.max(1)).clamp(SMALLEST_CHUNK, CHUNK)
 }
 
 /// Runs being merged: a heap whose first one has the smallest front entry.
@@ -400,7 +394,7 @@ pub(super) struct Merge {
 
 impl Merge {
     fn new(file: TemporaryFile, runs: Vec<Range<u64>>, memory: usize) -> Result<Merge> {
-        let chunk = (memory / runs.len().max(1)).clamp(SMALLEST_CHUNK, CHUNK);
+        let chunk = chunk(memory, runs.len());
         let mut merge = Merge { file, fronts: Vec::with_capacity(runs.len()), chunk };
         for run in runs {
             let mut front = Front::new(run);
@@ -499,7 +493,7 @@ mod tests {
     #[test]
     fn keys_that_rows_share_come_as_if_each_had_its_own() {
         // Rows out of order and twice, short and long keys, few and many rows of one.
-        let keys: Vec<(Vec<u8>, u32)> = (0..20_000_u32)
+        let keys: Vec<(Vec<u8>, u32)> = (0..40_000_u32)
             .map(|n| {
                 let mixed = n.wrapping_mul(2_654_435_761);
                 let key = vec![(mixed >> 20) as u8; (mixed >> 8) as usize % 40];
@@ -510,9 +504,20 @@ mod tests {
         let mut expected = sorted(&keys, usize::MAX);
         expected.iter_mut().for_each(|(_, place)| place.null = false);
         expected.sort();
-        for limit in [usize::MAX, 50_000, 3000] {
-            let sorter = KeySorter::of(AccessMethod::Gin, &std::env::temp_dir(), limit);
-            assert!(sorted_by(sorter, &keys) == expected, "{limit}");
+        for limit in [usize::MAX, 200_000, 50_000, 3000] {
+            let sorter = || KeySorter::of(AccessMethod::Gin, &std::env::temp_dir(), limit);
+            assert!(sorted_by(sorter(), &keys) == expected, "{limit}");
+            // Threads take rows in turns.
+            let mut parts: Vec<KeySorter> = (0..3).map(|_| sorter()).collect();
+            for (n, (key, block)) in keys.iter().enumerate() {
+                let part = &mut parts[n / 500 % 3];
+                part.push(key, place(*block));
+                part.make_room().unwrap_or_else(|e| panic!("{e}"));
+            }
+            let parts =
+                parts.into_iter().map(|part| part.finish().unwrap_or_else(|e| panic!("{e}")));
+            let merged = SortedKeys::of_all(parts.collect()).unwrap_or_else(|e| panic!("{e}"));
+            assert!(all(merged) == expected, "{limit}, by three threads");
         }
     }
 

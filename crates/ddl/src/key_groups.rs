@@ -2,12 +2,19 @@
 //! they came, which is mostly theirs. Only the keys are sorted.
 
 use std::hash::Hasher;
+use std::io::Write;
 
-use access::gin::{row_number, row_of_number};
-use base::TupleId;
+use access::gin::row_number;
+use base::{Result, TupleId};
 use exec::ops::grouping::Fx;
+use exec::ops::spill::failed;
 use hashbrown::HashTable;
 use smallvec::SmallVec;
+
+/// Bytes of distances that are written together, about.
+const PIECE: usize = if cfg!(test) { 64 } else { 4096 };
+/// Bytes in front of a key in a run.
+pub(super) const HEADER: usize = 16;
 
 /// Keys with their rows.
 #[derive(Default)]
@@ -31,13 +38,21 @@ struct Group {
     distances: SmallVec<[u8; 16]>,
 }
 
-/// A place among sorted entries.
-#[derive(Default)]
-pub(super) struct At {
-    /// The group, and in it the byte and the row before.
-    group: usize,
-    byte: usize,
-    last: u64,
+/// The row behind the one whose distance ends at the byte `at`, which goes on.
+#[inline]
+pub(super) fn next_row(distances: &[u8], at: &mut usize, last: u64) -> Option<u64> {
+    let (mut value, mut shift) = (0, 0);
+    loop {
+        let byte = *distances.get(*at)?;
+        *at += 1;
+        value |= u64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte < 0x80 {
+            break;
+        }
+    }
+    let distance = (value >> 1) as i64 ^ -((value & 1) as i64);
+    Some(last.wrapping_add(distance as u64))
 }
 
 impl Group {
@@ -57,25 +72,9 @@ impl Group {
         self.distances.push(left as u8);
     }
 
-    /// The row behind the byte `at`, which goes on.
-    fn next(&self, at: &mut usize, last: u64) -> Option<u64> {
-        let (mut value, mut shift) = (0, 0);
-        loop {
-            let byte = *self.distances.get(*at)?;
-            *at += 1;
-            value |= u64::from(byte & 0x7f) << shift;
-            shift += 7;
-            if byte < 0x80 {
-                break;
-            }
-        }
-        let distance = (value >> 1) as i64 ^ -((value & 1) as i64);
-        Some(last.wrapping_add(distance as u64))
-    }
-
     fn sort(&mut self) {
         let (mut all, mut at, mut last) = (Vec::new(), 0, 0);
-        while let Some(row) = self.next(&mut at, last) {
+        while let Some(row) = next_row(&self.distances, &mut at, last) {
             all.push(row);
             last = row;
         }
@@ -128,7 +127,7 @@ impl KeyGroups {
         self.bytes.len() + self.groups.len() * each + self.long
     }
 
-    /// Puts keys and rows in order, for [`KeyGroups::get`].
+    /// Puts keys and rows in order, for [`KeyGroups::get`] and [`KeyGroups::write`].
     pub(super) fn sort(&mut self) {
         let (groups, bytes) = (&mut self.groups, &self.bytes);
         groups.iter_mut().filter(|group| !group.in_order).for_each(Group::sort);
@@ -137,17 +136,47 @@ impl KeyGroups {
         self.sorted.sort_unstable_by(sched::unhurried(|a: &u32, b: &u32| key(a).cmp(key(b))));
     }
 
-    /// Copies the key of the entry at `at` and returns its row; None past the end.
-    pub(super) fn get(&self, at: &mut At, key: &mut Vec<u8>) -> Option<TupleId> {
-        loop {
-            let group = &self.groups[*self.sorted.get(at.group)? as usize];
-            if let Some(row) = group.next(&mut at.byte, at.last) {
-                at.last = row;
-                key.clear();
-                key.extend_from_slice(group.key(&self.bytes));
-                return Some(row_of_number(row));
+    /// The key with this number in their order, and the distances of its rows, the first one from 0.
+    pub(super) fn get(&self, number: usize) -> Option<(&[u8], &[u8])> {
+        let group = &self.groups[*self.sorted.get(number)? as usize];
+        Some((group.key(&self.bytes), &group.distances))
+    }
+
+    /// Writes all in order, as a run:
+    ///
+    /// ```text
+    /// key length u32 | distances' length u32 | row before u64 | key | distances | …
+    /// ```
+    ///
+    /// Long lists are cut into pieces, which have the same key.
+    ///
+    /// # Errors
+    /// I/O, a full disk, interrupts.
+    pub(super) fn write(&self, out: &mut impl Write) -> Result<()> {
+        for number in 0.. {
+            let Some((key, distances)) = self.get(number) else { break };
+            sched::check_interrupts()?;
+            let (mut begin, mut at, mut before, mut last) = (0, 0, 0, 0);
+            while begin < distances.len() {
+                match next_row(distances, &mut at, last) {
+                    Some(row) => last = row,
+                    None => at = distances.len(),
+                }
+                if at - begin < PIECE && at < distances.len() {
+                    continue;
+                }
+                let piece = &distances[begin..at];
+                let mut write = || {
+                    out.write_all(&(key.len() as u32).to_le_bytes())?;
+                    out.write_all(&(piece.len() as u32).to_le_bytes())?;
+                    out.write_all(&u64::to_le_bytes(before))?;
+                    out.write_all(key)?;
+                    out.write_all(piece)
+                };
+                write().map_err(|e| failed("write", &e))?;
+                (begin, before) = (at, last);
             }
-            *at = At { group: at.group + 1, ..At::default() };
         }
+        Ok(())
     }
 }
