@@ -30,6 +30,22 @@ pub(crate) fn json_items(name: &str, args: Vec<Expr>) -> Vec<Expr> {
     args.into_iter().enumerate().map(wrap).collect()
 }
 
+/// An argument before it became JSON.
+pub(crate) fn before_json(arg: &Expr) -> &Expr {
+    use types::func::internal::{JSON_ITEM, JSON_KEY, JSONB_ITEM};
+    match arg {
+        Expr::Call { function, args, .. } => match &args[..] {
+            [inner]
+                if [&JSON_ITEM, &JSONB_ITEM, &JSON_KEY].iter().any(|f| f.name == function.name) =>
+            {
+                inner
+            }
+            _ => arg,
+        },
+        _ => arg,
+    }
+}
+
 impl Binder<'_> {
     /// An aggregate call: noted in the scope, stands as a column.
     pub(crate) fn aggregate(
@@ -93,7 +109,11 @@ impl Binder<'_> {
             _ => false,
         };
         let hidden = |k: &SortKey| {
-            !args.iter().enumerate().any(|(n, a)| walk::same(a, &k.expr) || shows((n, a), &k.expr))
+            !args
+                .iter()
+                .map(before_json)
+                .enumerate()
+                .any(|(n, a)| walk::same(a, &k.expr) || shows((n, a), &k.expr))
         };
         if call.agg_distinct
             && let Some(at) = order.iter().position(hidden)
@@ -109,6 +129,16 @@ impl Binder<'_> {
                 "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
             )
             .at(self.at(place)));
+        }
+        if call.agg_distinct {
+            for (n, arg) in args.iter().map(before_json).enumerate() {
+                let place =
+                    call.args.get(n).map_or(position, |n| self.at(super::ast::location_of(n)));
+                self.check_groupable(arg.ty(), place)?;
+                self.check_sortable(arg.ty(), place).map_err(|e| {
+                    e.detail("Aggregates with DISTINCT must be able to sort their inputs.")
+                })?;
+            }
         }
         let collation = if self.collating { Some(args.clone()) } else { None };
         let mut aggregate = AggCall {

@@ -15,7 +15,7 @@ use types::collation::Slot;
 use types::func::{FunctionRow, internal};
 use types::oids::*;
 
-use crate::expr::{Expr, SortKey, SubqueryKind};
+use crate::expr::{AggCall, Expr, SortKey, SubqueryKind};
 use crate::logical::Col;
 use crate::walk;
 
@@ -613,8 +613,14 @@ impl Binder<'_> {
     ///
     /// # Errors
     /// `42P21`; `0A000` DISTINCT over a collation that is not deterministic.
-    pub(crate) fn collated_aggregate(&mut self, call: &mut crate::expr::AggCall) -> Result<()> {
-        if !self.collating || self.unfolded {
+    pub(crate) fn collated_aggregate(&mut self, call: &mut AggCall) -> Result<()> {
+        if self.unfolded {
+            return Ok(());
+        }
+        if call.distinct && !is_of_a_set(call) {
+            sort_by_arguments(call);
+        }
+        if !self.collating {
             return Ok(());
         }
         self.sort_values(&mut call.order)?;
@@ -641,10 +647,6 @@ impl Binder<'_> {
                     ));
                 }
                 call.args = vec![key(arg.clone(), slot, &name)];
-            }
-            By::Keys(slot, name) if call.distinct && call.order.is_empty() => {
-                let expr = key(arg.clone(), slot, &name);
-                call.order.push(SortKey { expr, descending: false, nulls_first: false });
             }
             By::Nothing if extreme || call.distinct => {
                 let ty = arg.ty();
@@ -711,4 +713,36 @@ fn not_for(what: &str) -> Error {
 fn indeterminate(what: &str, mut args: Vec<Expr>, ty: Oid) -> Expr {
     args.push(Expr::Const(Datum::text(what), TEXT));
     Expr::Call { function: &internal::INDETERMINATE, args: args.into(), ty, position: 0 }
+}
+
+/// Whether the order of its values is nothing to an aggregate.
+fn is_of_a_set(call: &AggCall) -> bool {
+    const OF_SETS: [&str; 14] = [
+        "count",
+        "min",
+        "max",
+        "sum",
+        "avg",
+        "bool_and",
+        "bool_or",
+        "every",
+        "bit_and",
+        "bit_or",
+        "bit_xor",
+        "variance",
+        "stddev",
+        "range_intersect_agg",
+    ];
+    let rounds = call.args.iter().any(|arg| matches!(arg.ty(), FLOAT4 | FLOAT8));
+    call.own.is_none() && !rounds && OF_SETS.contains(&call.aggregate.name)
+}
+
+/// Values that are told apart by sorting them come in order, as in PostgreSQL: first as ORDER BY says.
+fn sort_by_arguments(call: &mut AggCall) {
+    for arg in call.args.iter().map(super::aggregate::before_json) {
+        if !call.order.iter().any(|key| walk::same(&key.expr, arg)) {
+            let key = SortKey { expr: arg.clone(), descending: false, nulls_first: false };
+            call.order.push(key);
+        }
+    }
 }

@@ -290,6 +290,11 @@ impl Binder<'_> {
         known.extend(outer);
         known.sort_unstable();
         known.dedup();
+        for (i, column) in step.output.iter().enumerate().filter(|_| !select.all) {
+            if self.check_groupable(column.ty, 0).is_err() {
+                self.check_groupable(column.ty, self.at(super::setop::leaf_location(larg, i)))?;
+            }
+        }
         self.ctes[index].kind = CteKind::Recursive { step, all: select.all };
         Ok(index)
     }

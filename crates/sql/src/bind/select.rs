@@ -624,6 +624,8 @@ impl Binder<'_> {
                     self.target_for(targets, expr)
                 }
             };
+            let ty = targets.list[target].expr.ty();
+            self.check_groupable(ty, self.at(ast::location(value)))?;
             if !on.contains(&target) {
                 on.push(target);
             }

@@ -93,6 +93,13 @@ impl Binder<'_> {
         let ends: Vec<[crate::logical::Col; 2]> =
             left.cols.iter().zip(&right.cols).map(|(l, r)| [*l, *r]).collect();
         let bag = all && name == "UNION";
+        if !bag {
+            for (i, ty) in types.iter().enumerate() {
+                if self.check_groupable(*ty, 0).is_err() {
+                    self.check_groupable(*ty, self.at(leaf_location(left_stmt, i)))?;
+                }
+            }
+        }
         for (((l, r), ty), ends) in left.output.iter().zip(&right.output).zip(&types).zip(ends) {
             let typmod = if l.typmod == r.typmod { l.typmod } else { -1 };
             let col = self.new_var(&l.name, *ty, typmod)?;

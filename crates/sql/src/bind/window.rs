@@ -305,7 +305,9 @@ impl Binder<'_> {
         for node in nodes {
             let bound = self.expr_node(scope, node)?;
             let bound = self.resolve_unknown(bound)?;
-            self.check_sortable(bound.ty(), self.at(ast::location_of(node)))?;
+            let position = self.at(ast::location_of(node));
+            self.check_groupable(bound.ty(), position)?;
+            self.check_sortable(bound.ty(), position)?;
             if !out.iter().any(|e| walk::same(e, &bound)) {
                 out.push(bound);
             }
