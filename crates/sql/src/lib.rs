@@ -48,6 +48,7 @@ pub mod stored;
 mod testing;
 #[cfg(test)]
 mod tests;
+pub mod tid;
 pub mod trials;
 pub mod trigger;
 pub mod type_statement;

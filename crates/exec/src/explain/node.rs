@@ -452,6 +452,26 @@ impl<'p> Describe<'p> {
         }
     }
 
+    /// Shows the conditions on `ctid` by which pages are chosen; the others.
+    fn tid_condition(
+        &self,
+        shown: &mut Shown,
+        plan: &Plan,
+        scan: &Scan,
+        slots: &HashMap<u16, String>,
+    ) -> Option<Expr> {
+        let all = |mut conditions: Vec<&Expr>| match conditions.len() {
+            0 | 1 => conditions.pop().cloned(),
+            _ => Some(Expr::And(conditions.into_iter().cloned().collect())),
+        };
+        let (on_tid, others) = scan.by_tids();
+        if let Some(condition) = all(on_tid) {
+            let columns = self.own_columns(plan).unwrap_or_default();
+            shown.details.push(("TID Cond", self.names(&columns, slots).text(&condition).into()));
+        }
+        all(others)
+    }
+
     fn on_table(&self, shown: &mut Shown, plan: &Plan, scan: &Scan, slots: &HashMap<u16, String>) {
         let table = &scan.table.name;
         let alias = self.alias(plan);
@@ -465,9 +485,13 @@ impl<'p> Describe<'p> {
         shown.facts.push(("Relation Name", table.clone()));
         shown.facts.extend(schema.map(|s| ("Schema", s)));
         shown.facts.push(("Alias", alias));
-        if let Some(filter) = &scan.filter {
+        let filter = match &plan.node {
+            Node::SeqScan(_) => self.tid_condition(shown, plan, scan, slots),
+            _ => scan.filter.clone(),
+        };
+        if let Some(filter) = filter {
             let columns = self.own_columns(plan).unwrap_or_default();
-            shown.details.push(("Filter", self.names(&columns, slots).text(filter).into()));
+            shown.details.push(("Filter", self.names(&columns, slots).text(&filter).into()));
             let removed = shown.counted(REMOVED_BY_FILTER).map(Detail::Removed);
             shown.details.extend(removed.map(|n| (REMOVED_BY_FILTER, n)));
         }

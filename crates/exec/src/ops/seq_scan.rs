@@ -5,11 +5,14 @@
 //! other columns.
 
 use std::borrow::Cow;
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
 use access::{HeapScan, Keep, RowBatch};
 use base::{Oid, Result};
 use sql::plan::{Node, Scan, ScanColumn};
+use sql::tid::Tids;
 use sql::{Expr, Plan, walk};
 use types::batch::BATCH_ROWS;
 use types::{Batch, Column, Datum};
@@ -28,8 +31,6 @@ use crate::{eval, vector};
 
 /// Fewer rows than this are not worth a look at a join's keys.
 const WORTHWHILE: usize = 256;
-/// `tid = tid`.
-const TIDEQ: Oid = Oid(1292);
 /// Bytes of rows to hold at a time, about: they should stay in the processor's cache.
 const BYTES: usize = 256 * 1024;
 
@@ -51,8 +52,9 @@ pub struct SeqScan {
     /// Rows for which a condition did not hold, not yet told of.
     removed: u64,
     postponed: Postponed,
-    /// Where the only row is, if a condition says so.
-    place: Option<Expr>,
+    /// Where its rows may be, if a condition says so; and the pages with them that have not been read, once they are known.
+    tids: Option<Tids>,
+    named: Option<VecDeque<Range<u32>>>,
 }
 
 /// Some columns, and what can be tested once they are there.
@@ -141,23 +143,41 @@ fn stages(scan: &Scan) -> Vec<Stage> {
     all
 }
 
-/// The value that a scan's condition compares `ctid` with.
-fn place_of(scan: &Scan) -> Option<Expr> {
-    let mut conditions = Vec::new();
-    if scan.columns.contains(&ScanColumn::Tid) {
-        walk::conjuncts(scan.filter.clone()?, &mut conditions);
+/// The pages in which rows may be, in order.
+fn pages_of(tids: &Tids, run: &mut Run<'_, '_>) -> Result<VecDeque<Range<u32>>> {
+    let mut block = |e: &Expr| {
+        Ok(match eval::eval(e, Row::Empty, run)? {
+            Datum::Tid(tid) => Some(tid.block),
+            _ => None,
+        })
+    };
+    let mut pages = VecDeque::new();
+    match tids {
+        Tids::Is(place) => pages.extend(block(place)?.map(|n| n..n.saturating_add(1))),
+        Tids::AnyOf(array) => {
+            if let Datum::Array(array) = eval::eval(array, Row::Empty, run)? {
+                let tids = array.items.iter().filter_map(|value| match value {
+                    Datum::Tid(tid) => Some(tid.block),
+                    _ => None,
+                });
+                let blocks: BTreeSet<u32> = tids.collect();
+                pages.extend(blocks.into_iter().map(|n| n..n.saturating_add(1)));
+            }
+        }
+        Tids::Between { lower, upper } => {
+            let (mut first, mut last) = (0, u32::MAX);
+            for bound in lower {
+                let Some(block) = block(bound)? else { return Ok(pages) };
+                first = first.max(block);
+            }
+            for bound in upper {
+                let Some(block) = block(bound)? else { return Ok(pages) };
+                last = last.min(block.saturating_add(1));
+            }
+            pages.extend((first < last).then_some(first..last));
+        }
     }
-    conditions.into_iter().find_map(|condition| {
-        let Expr::Call { function, args, .. } = condition else { return None };
-        let [Expr::Column(column, _), place] = &args[..] else { return None };
-        let mut used = Vec::new();
-        walk::columns_of(place, &mut used);
-        let fits = function.oid == TIDEQ
-            && scan.columns.get(usize::from(*column)) == Some(&ScanColumn::Tid)
-            && used.is_empty()
-            && !walk::is_volatile(place);
-        fits.then(|| place.clone())
-    })
+    Ok(pages)
 }
 
 impl SeqScan {
@@ -171,7 +191,6 @@ impl SeqScan {
             ids: stages.iter().any(|s| !s.system.is_empty()),
         };
         let rows = RowBatch::default();
-        let place = place_of(scan);
         let at = std::ptr::from_ref(scan) as usize;
         let pieces = run.state.member.as_ref().map(|member| member.pieces(at));
         Ok(SeqScan {
@@ -187,23 +206,27 @@ impl SeqScan {
             target: 1,
             removed: 0,
             postponed: Postponed::default(),
-            place,
+            tids: scan.tids(),
+            named: None,
         })
     }
 
-    /// Begins to read the table, the next pages of it, or the only page that may have rows; None when
-    /// there are no more pages for this thread.
-    fn begin(&self, run: &mut Run<'_, '_>) -> Result<Option<HeapScan>> {
-        let pages = match (&self.place, &self.pieces) {
-            (_, Some(pieces)) => match pieces.take(|| self.table.heap.pages())? {
+    /// Begins to read the table, or the next pages of it that may have rows; None when there are no more pages for this
+    /// thread.
+    fn begin(&mut self, run: &mut Run<'_, '_>) -> Result<Option<HeapScan>> {
+        let pages = match (&self.pieces, &self.tids) {
+            (Some(pieces), _) => match pieces.take(|| self.table.heap.pages())? {
                 Some(pages) => Some(pages),
                 None => return Ok(None),
             },
+            (None, Some(tids)) => {
+                let named = match &mut self.named {
+                    Some(named) => named,
+                    none => none.insert(pages_of(tids, run)?),
+                };
+                Some(named.pop_front().unwrap_or(0..0))
+            }
             (None, None) => None,
-            (Some(place), None) => match eval::eval(place, Row::Empty, run)? {
-                Datum::Tid(tid) => Some(tid.block..tid.block.saturating_add(1)),
-                _ => Some(0..0),
-            },
         };
         Ok(Some(self.table.heap.scan(&run.snapshot, pages)))
     }
@@ -237,7 +260,7 @@ impl SeqScan {
             if scan.next_rows(run.cx.tx, self.keep, &mut self.rows)? {
                 continue;
             }
-            if self.pieces.is_none() {
+            if self.pieces.is_none() && self.named.as_ref().is_none_or(VecDeque::is_empty) {
                 self.ended = true;
                 break;
             }
@@ -388,7 +411,7 @@ impl Operator for SeqScan {
     fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {
         self.unrestrict();
         self.postponed = Postponed::default();
-        self.scan = None;
+        (self.scan, self.named) = (None, None);
         (self.begun, self.ended) = (false, false);
         self.target = 1;
         Ok(())

@@ -6,6 +6,8 @@ use types::oids;
 
 use super::{ModifyAction, Node, Plan, Scan, ScanColumn};
 use crate::expr::Expr;
+use crate::tid::Tids;
+use crate::walk;
 
 impl ModifyAction {
     /// The plan of the rows.
@@ -228,7 +230,12 @@ impl Node {
         match self {
             Node::OneRow | Node::Nothing => "Result",
             Node::Values(_) => "Values Scan on \"*VALUES*\"",
-            Node::SeqScan(_) | Node::SystemScan { .. } => "Seq Scan",
+            Node::SeqScan(scan) => match scan.tids() {
+                None => "Seq Scan",
+                Some(Tids::Between { .. }) => "Tid Range Scan",
+                Some(_) => "Tid Scan",
+            },
+            Node::SystemScan { .. } => "Seq Scan",
             Node::IndexScan { .. } => "Index Scan",
             Node::IndexOnlyScan { .. } => "Index Only Scan",
             Node::BitmapHeapScan { .. } => "Bitmap Heap Scan",
@@ -269,5 +276,38 @@ impl Node {
             Node::Rewritten(_) => "Rules",
             Node::Cte { .. } => "CTE Scan",
         }
+    }
+}
+
+impl Scan {
+    /// Where its rows may be, if its condition says so.
+    pub fn tids(&self) -> Option<Tids> {
+        self.tids_of(self.conditions())
+    }
+
+    /// The conditions that say where rows may be, and the others.
+    pub fn by_tids(&self) -> (Vec<&Expr>, Vec<&Expr>) {
+        self.conditions().iter().partition(|one| self.tids_of(std::slice::from_ref(*one)).is_some())
+    }
+
+    fn conditions(&self) -> &[Expr] {
+        match &self.filter {
+            Some(Expr::And(conditions)) => conditions,
+            Some(condition) => std::slice::from_ref(condition),
+            None => &[],
+        }
+    }
+
+    fn tids_of(&self, conditions: &[Expr]) -> Option<Tids> {
+        if !self.columns.contains(&ScanColumn::Tid) {
+            return None;
+        }
+        let is_tid = |column| self.columns.get(usize::from(column)) == Some(&ScanColumn::Tid);
+        let is_known = |e: &Expr| {
+            let mut used = Vec::new();
+            walk::columns_of(e, &mut used);
+            used.is_empty() && !walk::is_volatile(e)
+        };
+        Tids::of(conditions.iter(), &is_tid, &is_known)
     }
 }

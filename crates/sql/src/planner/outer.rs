@@ -448,7 +448,7 @@ impl Planner<'_> {
     }
 
     /// A table of which a subquery says by one column which rows are wanted, as an inner join with the
-    /// subquery's different values: few of these may find theirs by an index.
+    /// subquery's different values: few of these may find theirs by an index, or in the pages of a `ctid`.
     pub fn turned_semi_join(
         &self,
         graph: &Graph,
@@ -462,7 +462,7 @@ impl Planner<'_> {
         let leads = self.cx.catalog.indexes_of(&table.table).iter().any(|index| {
             let first = index.columns.first().filter(|c| c.column > 0);
             first.is_some_and(|c| own.contains(table.col(ScanColumn::Attr(c.column))))
-        });
+        }) || own.contains(table.col(ScanColumn::Tid));
         leads.then(|| {
             let mut turned = graph.clone();
             let input = Box::new(join.right.clone());

@@ -16,6 +16,7 @@ use crate::logical::{Col, TableRel};
 use crate::plan::{
     Estimate, ForeignScan, IndexBounds, KeyStep, Node, Plan, Scan, ScanColumn, ScanKey,
 };
+use crate::tid::Tids;
 
 use super::bitmap::BitmapPath;
 use super::cols::Cols;
@@ -35,6 +36,8 @@ pub(crate) struct Path {
 /// How a table is read.
 pub(crate) enum ScanMethod {
     Sequential,
+    /// Of the pages that conditions on `ctid` name, which are these.
+    Tids(Vec<usize>),
     /// The index, what it can do, from the end, without the table.
     Index {
         index: Arc<Index>,
@@ -77,6 +80,7 @@ impl Path {
     pub fn uses_from(&self, first: usize) -> bool {
         match &self.method {
             ScanMethod::Sequential => false,
+            ScanMethod::Tids(used) => used.iter().any(|i| *i >= first),
             ScanMethod::Index { found, .. } => found.used.iter().any(|i| *i >= first),
             ScanMethod::Bitmap(bitmap) => bitmap.used.iter().any(|i| *i >= first),
         }
@@ -156,6 +160,9 @@ impl Planner<'_> {
         if self.cx.catalog.has_foreign_parts(&table.table) {
             return best;
         }
+        if let Some(path) = self.by_tids(&source, costs) {
+            best = path;
+        }
         let mut best_cost = self.effective(&best, required);
         let mut bits = Vec::new();
         for index in self.cx.catalog.indexes_of(&table.table) {
@@ -210,6 +217,50 @@ impl Planner<'_> {
             best = path;
         }
         self.nearest_path(&source, conditions, need, &best, costs).unwrap_or(best)
+    }
+
+    /// Reading only the pages that conditions on `ctid` name.
+    fn by_tids(&self, source: &Source<'_>, costs: &Costs) -> Option<Path> {
+        // As PostgreSQL assumes for an array of which nothing is known.
+        const ELEMENTS: f64 = 10.0;
+        let is_tid = |column| source.table.column(column) == Some(ScanColumn::Tid);
+        let is_known =
+            |e: &Expr| !Cols::of(e).intersects(&source.own) && !crate::walk::is_volatile(e);
+        let named = |conditions: &[Expr]| Tids::of(conditions.iter(), &is_tid, &is_known);
+        let tids = named(source.conditions)?;
+        let used = |n: &usize| named(&source.conditions[*n..=*n]).is_some();
+        let used: Vec<usize> = (0..source.conditions.len()).filter(used).collect();
+        let block = |e: &Expr| match e {
+            Expr::Const(types::Datum::Tid(tid), _) => Some(f64::from(tid.block)),
+            _ => None,
+        };
+        let (pages, page_cost, rows) = match &tids {
+            Tids::Is(_) => (1.0, costs.random_page, Some(1.0)),
+            Tids::AnyOf(array) => {
+                let count = match array {
+                    Expr::Const(types::Datum::Array(array), _) => array.items.len() as f64,
+                    Expr::Array { items, .. } => items.len() as f64,
+                    _ => ELEMENTS,
+                };
+                (count, costs.random_page, Some(count))
+            }
+            Tids::Between { lower, upper } => {
+                let first = lower.iter().filter_map(block).fold(0.0, f64::max);
+                let last = upper.iter().filter_map(block).fold(source.pages, f64::min);
+                let unknown = lower.iter().chain(upper).any(|e| block(e).is_none());
+                let share = if unknown { 1.0 / 3.0 } else { 1.0 };
+                let pages = ((last - first + 1.0).clamp(1.0, source.pages.max(1.0)) * share).ceil();
+                (pages, costs.seq_page, None)
+            }
+        };
+        let pages = pages.min(source.pages.max(1.0));
+        let density = source.rows / source.pages.max(1.0);
+        let per_row = costs.tuple + source.conditions.len() as f64 * costs.operator;
+        let startup = if costs.tidscan { 0.0 } else { cost::DISABLED };
+        let total = startup + pages * (page_cost + density * per_row);
+        let rows = rows.unwrap_or(source.out()).min(source.rows.max(1.0));
+        let estimate = Estimate { startup, total, rows, width: source.width };
+        Some(Path { method: ScanMethod::Tids(used), estimate, order: Vec::new() })
     }
 
     fn sequential(&self, source: &Source<'_>, costs: &Costs) -> Path {
@@ -513,7 +564,7 @@ impl Planner<'_> {
         path: Path,
     ) -> Result<PhysicalPlan> {
         let proved: &[usize] = match &path.method {
-            ScanMethod::Sequential => &[],
+            ScanMethod::Sequential | ScanMethod::Tids(_) => &[],
             ScanMethod::Index { found, .. } => &found.proved,
             ScanMethod::Bitmap(bitmap) => &bitmap.proved,
         };
@@ -561,7 +612,7 @@ impl Planner<'_> {
         let mut estimate = path.estimate;
         estimate.width = self.width(&cols);
         let node = match path.method {
-            ScanMethod::Sequential => match code {
+            ScanMethod::Sequential | ScanMethod::Tids(_) => match code {
                 Some(code) => {
                     let count = table.table.columns.len() as Col;
                     let all: Vec<Col> = (table.base..table.base + count).collect();

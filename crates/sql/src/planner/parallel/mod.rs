@@ -446,6 +446,7 @@ impl<'a> Pass<'a> {
         let Estimate { rows, width, .. } = plan.estimate;
         let size = |scan: &Scan| f64::from((self.cx.table_size)(&scan.table).0);
         match &plan.node {
+            Node::SeqScan(scan) if scan.tids().is_some() => None,
             Node::SeqScan(scan) => Some(size(scan)),
             // About one page for each row, where they are few.
             Node::BitmapHeapScan { scan, .. } | Node::IndexScan { scan, .. } => {
