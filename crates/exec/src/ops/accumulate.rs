@@ -1,13 +1,15 @@
 //! One aggregate's state over one group of rows, or over a window's frame.
 
-use base::Result;
-use sql::{AggCall, walk};
+use std::borrow::Cow;
+
+use base::{Oid, Result};
+use sql::{AggCall, Expr, walk};
 use types::batch::Vector;
 use types::func::Accumulator;
 use types::func::aggregate::NumericSum;
 use types::{Batch, Column, Datum, oids};
 
-use super::grouping::RowSet;
+use super::grouping::{Groups, RowSet, hash_columns};
 use super::ordered_set;
 use super::own_aggregate::{self, OwnState};
 use super::sort::encode;
@@ -33,6 +35,8 @@ pub enum AggState {
     },
     /// Anything else.
     Plain(Box<dyn Accumulator>),
+    /// DISTINCT, where the order is nothing to the aggregate: the different values, none before the first.
+    Distinct(Option<Box<Groups>>),
     /// DISTINCT or ORDER BY: the arguments are kept until the end.
     HeldArguments(Box<HeldArguments>),
     /// WITHIN GROUP.
@@ -58,6 +62,9 @@ impl AggState {
         let own = own_aggregate::steps(call);
         if call.direct.is_some() && own.is_none() {
             return AggState::Ordered(Box::default());
+        }
+        if is_of_a_set(call) {
+            return AggState::Distinct(None);
         }
         if call.distinct || !call.order.is_empty() && call.direct.is_none() {
             let seen = call.distinct.then(RowSet::default);
@@ -125,6 +132,13 @@ impl AggState {
                     state.add(call, steps, row, run)?;
                 }
             }
+            (AggState::Distinct(values), [arg]) => {
+                sched::check_interrupts()?;
+                let mut column = Column::new(arg.ty());
+                column.push(eval::eval(arg, row, run)?)?;
+                let key = [Cow::Borrowed(&column)];
+                add_distinct(values, arg.ty(), hash_columns(&key, 1)[0], &key, 0)?;
+            }
             (AggState::Count(n), []) => *n += 1,
             (AggState::Count(n), [arg]) => *n += i64::from(!eval::eval(arg, row, run)?.is_null()),
             (state @ (AggState::Sum(_) | AggState::Extreme { .. }), [arg]) => {
@@ -159,6 +173,7 @@ impl AggState {
                     AggState::Sum(_)
                     | AggState::Numeric(_)
                     | AggState::Extreme { .. }
+                    | AggState::Distinct(_)
                     | AggState::Own(_)
                     | AggState::Ordered(_) => {}
                     AggState::Plain(state) => state.add(&values)?,
@@ -232,6 +247,18 @@ impl AggState {
                 (Some(v), oids::DATE) => Datum::Date(v as i32),
                 (Some(v), _) => Datum::Int8(v),
             }),
+            AggState::Distinct(None) => (call.aggregate.start)().finish(),
+            AggState::Distinct(Some(values)) if call.aggregate.name == "count" => {
+                Ok(Datum::Int8(values.len() as i64))
+            }
+            AggState::Distinct(Some(values)) => {
+                let ty = call.args.first().map_or(Oid::INVALID, Expr::ty);
+                let mut state = (call.aggregate.start)();
+                for row in 0..values.len() {
+                    state.add(&[values.columns[0].get(row, ty)])?;
+                }
+                state.finish()
+            }
             AggState::Plain(state) => state.finish(),
             AggState::Ordered(state) => state.finish(call),
             AggState::Own(state) => match own_aggregate::steps(call) {
@@ -252,6 +279,33 @@ impl AggState {
             }
         }
     }
+}
+
+/// Whether a call is about different values, in any order.
+fn is_of_a_set(call: &AggCall) -> bool {
+    let plain = call.own.is_none() && call.direct.is_none() && call.order.is_empty();
+    call.distinct && plain && call.aggregate.strict && call.args.len() == 1
+}
+
+/// Adds the value of a row, if it is not there and not NULL.
+fn add_distinct(
+    values: &mut Option<Box<Groups>>,
+    ty: Oid,
+    hash: u64,
+    key: &[Cow<'_, Column>; 1],
+    row: usize,
+) -> Result<()> {
+    if key[0].is_null(row) {
+        return Ok(());
+    }
+    let values = match values {
+        Some(values) => values,
+        none => none.insert(Box::new(Groups::new(std::iter::once(ty)))),
+    };
+    if values.find(hash, key, row).is_none() {
+        values.add(hash, key, row)?;
+    }
+    Ok(())
 }
 
 /// Whether the calls may be computed one after the other, each over a whole batch: what is volatile
@@ -332,6 +386,15 @@ pub fn add_batch(
                             sum.add(&n);
                         }
                     }
+                }
+            }
+        }
+        (AggState::Distinct(_), [arg]) => {
+            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows)?;
+            let key = [Cow::Borrowed(&*column)];
+            for (row, hash) in hash_columns(&key, batch.rows).into_iter().enumerate() {
+                if let AggState::Distinct(values) = at!(row) {
+                    add_distinct(values, arg.ty(), hash, &key, row)?;
                 }
             }
         }
