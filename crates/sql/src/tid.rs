@@ -11,7 +11,7 @@ const LT: Oid = Oid(2791);
 const GE: Oid = Oid(2792);
 const LE: Oid = Oid(2793);
 
-/// What conditions say of the places of rows. The pages of NULL are none.
+/// The rows to which conditions on `ctid` restrict a scan. A bound or place that is NULL leaves none.
 pub enum Tids {
     /// One row.
     Is(Expr),

@@ -355,7 +355,7 @@ mod tests {
         let before = values.as_ptr();
         column.push_numeric(number("1.25"));
         column.push_null();
-        // What was there has not been copied.
+        // The vector has not moved: adding a number copies none before it.
         assert!(matches!(&column.data, Vector::Datum(values) if values.as_ptr() == before));
         assert_eq!((column.len(), column.is_null(2), column.is_null(3)), (4, false, true));
         let texts: Vec<String> = (0..3)
