@@ -17,27 +17,26 @@ run:
 	@mkdir -p $(dir $(DATA))
 	exec target/release/threadgres serve $(ALLOW_ROOT) -D $(DATA) -h 127.0.0.1 -p $(PORT) -c http_port=$(HTTP_PORT)
 
+# Everything, or one area: make test AREA=locks. make test AREA=list names the areas.
 test:
 	@scripts/need build clients browser isolation
-	cargo xtask tidy
-	cargo test --workspace
-	@$(MAKE) --no-print-directory loom shuttle
+	@AREA=$(AREA) scripts/test
 
 # Every command of the README, the tutorial and the guide, as a newcomer would type it.
 docs-test:
 	@scripts/need build clients
-	cargo test -p threadgres --test docs -- --ignored --nocapture
+	cargo test -p threadgres --test sessions -- docs:: --ignored --nocapture
 
 # A real Prometheus reads a server by the rules and the dashboard of contrib/.
 prometheus:
 	@scripts/need build clients prometheus
-	cargo test -p threadgres --test prometheus -- --include-ignored
+	cargo test -p threadgres --test watching -- prometheus:: --include-ignored
 
 # Every statement under tests/slt, on this server and on PostgreSQL 15: make diff DIFF=json
-# Expectations are PostgreSQL's: make diff REWRITE=1 writes them anew (see tests/diff.rs).
+# Expectations are PostgreSQL's: make diff REWRITE=1 writes them anew (see tests/answers/diff.rs).
 diff:
 	@scripts/need build clients
-	DIFF=$(DIFF) REWRITE=$(REWRITE) RECHECK=$(RECHECK) cargo test -p threadgres --test diff -- --nocapture
+	DIFF=$(DIFF) REWRITE=$(REWRITE) RECHECK=$(RECHECK) cargo test -p threadgres --test answers -- diff:: --nocapture
 
 # PostgreSQL's own regression scripts on a PostgreSQL 15 (port REF) and on this server (port SUT), both of which must
 # run already and trust user postgres; makes docs/reference/regress.md. The files that concern code inside the server:
@@ -50,21 +49,21 @@ regress:
 	scripts/regress/table < target/regress.log > docs/reference/regress.md
 
 # Random statements for MINUTES: two thirds of them Debian's sqlsmith over a schema with data, the rest
-# from the grammar of tests/random.rs; then random PL/pgSQL programs (170 a minute) beside PostgreSQL.
+# from the grammar of tests/answers/random.rs; then random PL/pgSQL programs (170 a minute) beside PostgreSQL.
 # Fails on an internal error (XX000), a crash, or a program that PostgreSQL answers otherwise.
 MINUTES ?= 60
 sqlsmith:
 	@scripts/need build clients sqlsmith
 	cargo build --quiet -p threadgres
 	scripts/sqlsmith target/debug/threadgres $$(($(MINUTES) * 40))
-	RANDOM_SEED=$${RANDOM_SEED:-$$(date +%s%N)} RANDOM_SECONDS=$$(($(MINUTES) * 20)) cargo test -p threadgres --test random -- --nocapture
-	RANDOM_SEED=$${RANDOM_SEED:-$$(date +%s)} RANDOM_PROGRAMS=$$(($(MINUTES) * 170)) cargo test -p threadgres --test random_plpgsql -- --nocapture
+	RANDOM_SEED=$${RANDOM_SEED:-$$(date +%s%N)} RANDOM_SECONDS=$$(($(MINUTES) * 20)) cargo test -p threadgres --test answers -- random:: --nocapture
+	RANDOM_SEED=$${RANDOM_SEED:-$$(date +%s)} RANDOM_PROGRAMS=$$(($(MINUTES) * 170)) cargo test -p threadgres --test answers -- random_plpgsql:: --nocapture
 
 # The modules of examples/wasm, built by the compilers of Debian and npm and tried in a server.
 examples:
 	@scripts/need build examples
 	examples/wasm/build
-	cargo test -p threadgres --test wasm -- --ignored
+	cargo test -p threadgres --test languages -- wasm:: --ignored
 
 # The same work in each language here and in PostgreSQL 15, in turns, some four minutes: make bench-languages. With PG and
 # TG it takes servers that run already and trust user postgres: make bench-languages PG=5433 TG=5432
@@ -76,7 +75,7 @@ bench-languages:
 # What of PostgreSQL 15 is here and what is missing, into docs/compatibility.md.
 compatibility:
 	@scripts/need build clients
-	cargo test -p threadgres --test compatibility -- --ignored --nocapture
+	cargo test -p threadgres --test answers -- compatibility:: --ignored --nocapture
 
 # Applications whose work is done by functions and triggers in the database (Procrastinate, Kinto, pg-boss, graphile-worker, MLflow),
 # that migrate it (Flyway, Liquibase), follow its changes (Debezium), read and write it in parts (Spark) or take two databases for
@@ -130,8 +129,8 @@ SOAK_POINTS ?= 100
 soak:
 	@scripts/need build clients
 	REPLICAS_TRANSACTIONS=$(SOAK_TRANSACTIONS) REPLICAS_FAULTS=$(SOAK_FAULTS) REPLICAS_KILLS=$(SOAK_KILLS) ARCHIVE_POINTS=$(SOAK_POINTS) \
-		$(RELEASE) test --release --quiet -p threadgres --test replicas --test archive -- --nocapture --test-threads 1
-	SOAK_SECONDS=$(SOAK_SECONDS) cargo test -p threadgres --test parallel_soak -- --include-ignored --nocapture --test-threads 1
+		$(RELEASE) test --release --quiet -p threadgres --test replication --test durability -- replicas:: archive:: --nocapture --test-threads 1
+	SOAK_SECONDS=$(SOAK_SECONDS) cargo test -p threadgres --test answers -- parallel_soak:: --include-ignored --nocapture --test-threads 1
 
 # COPY, INSERT, CREATE INDEX, UPDATE, DELETE of many rows, in the same way: make bench-bulk ROWS=300000 ROUNDS=2
 bench-bulk:
@@ -196,13 +195,13 @@ bench:
 SCALE ?= 1
 bench-tpch:
 	@scripts/need build clients
-	SCALE=$(SCALE) $(RELEASE) test --release --quiet -p threadgres --test tpch -- --ignored --nocapture
+	SCALE=$(SCALE) $(RELEASE) test --release --quiet -p threadgres --test answers -- tpch:: --ignored --nocapture
 
 # Random queries over four ordinary tables beside PostgreSQL 15: ratios of times by class, and each query
 # that takes more than twice PostgreSQL's. Others: make race SEED=2 QUERIES=5000
 race:
 	@scripts/need build clients
-	QUERIES=$(QUERIES) SEED=$(SEED) $(RELEASE) test --release --quiet -p threadgres --test race -- --ignored --nocapture
+	QUERIES=$(QUERIES) SEED=$(SEED) $(RELEASE) test --release --quiet -p threadgres --test answers -- race:: --ignored --nocapture
 
 # What sessions cost, idle and at work: one table, about ten minutes. Shorter: make bench-sessions SESSIONS=--quick
 bench-sessions:
@@ -215,7 +214,7 @@ bench-sessions:
 BYSTANDER_SECONDS ?= 2
 bench-bystander:
 	@scripts/need build clients
-	BYSTANDER=$(BYSTANDER) BYSTANDER_SECONDS=$(BYSTANDER_SECONDS) $(RELEASE) test --release --quiet -p threadgres --test bystander -- --ignored --nocapture
+	BYSTANDER=$(BYSTANDER) BYSTANDER_SECONDS=$(BYSTANDER_SECONDS) $(RELEASE) test --release --quiet -p threadgres --test sessions -- bystander:: --ignored --nocapture
 
 # The laboratory, all of it, in under ten minutes on two cores: loads on PostgreSQL 15 and Threadgres,
 # fits, locks, simulator, and the report, which a test opens in a browser.
@@ -225,7 +224,7 @@ lab:
 	@scripts/need build clients browser
 	$(RELEASE) build --release --quiet -p threadgres
 	target/release/threadgres lab all -o $(LAB_DIR) $(LAB)
-	LAB_REPORT=$(abspath $(LAB_DIR))/report/index.html $(RELEASE) test --release --quiet -p threadgres --test lab -- --ignored
+	LAB_REPORT=$(abspath $(LAB_DIR))/report/index.html $(RELEASE) test --release --quiet -p threadgres --test watching -- lab:: --ignored
 
 # The profile anew, after changes to what runs most: two builds' time.
 profile:
@@ -254,19 +253,19 @@ locks:
 # The crash test with more rounds than `make test` has: make crash ROUNDS=500
 crash:
 	@scripts/need build clients
-	CRASH_ROUNDS=$(or $(ROUNDS),200) cargo test -p threadgres --test crash -- --nocapture
+	CRASH_ROUNDS=$(or $(ROUNDS),200) cargo test -p threadgres --test durability -- crash:: --nocapture
 
 # shared_buffers from 64 MB to 2 GB, 16 MB and 512 MB under a minute of load.
 resize:
 	@scripts/need build clients
-	RESIZE_SECONDS=60 cargo test -p threadgres --test resize -- --nocapture
+	RESIZE_SECONDS=60 cargo test -p threadgres --test sessions -- resize:: --nocapture
 
 # 100,000 clients that come and go, 10,000 that are killed, 10,000 at once; faults by the thousand and
 # crashes by the hundred. The limit on open files must allow 10,200 (ulimit -n).
 storm:
 	@scripts/need build clients
 	STORM_CONNECTS=100000 STORM_KILLS=10000 STORM_BURST=10000 FAULTS_EACH=100 FAULTS_CRASHES=30 \
-		cargo test -p threadgres --test storm --test faults -- --nocapture --test-threads 1
+		cargo test -p threadgres --test sessions --test durability -- storm:: faults:: --nocapture --test-threads 1
 
 # What strangers send, invented by the million: the decoder of messages, the first packet, SCRAM, five
 # minutes each. What a run finds worth trying stays in fuzz/work; what fails, in fuzz/artifacts.

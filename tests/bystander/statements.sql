@@ -1,4 +1,4 @@
--- Statements that work on much, one a line: see tests/bystander.rs.
+-- Statements that work on much, one a line: see tests/sessions/bystander.rs.
 SELECT length(regexp_replace(repeat('a', 1000000), 'a', repeat('b', 10), 'g'))
 SELECT length(regexp_replace(repeat('ab', 200000), '(a)(b)', '\2\1', 'g'))
 SELECT repeat('a', 2000000) ~ '(a|aa)+b'

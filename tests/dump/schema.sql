@@ -1,4 +1,4 @@
--- What tests/dump.rs dumps. Roles are the cluster's; pg_dump leaves them out.
+-- What tests/answers/dump.rs dumps. Roles are the cluster's; pg_dump leaves them out.
 CREATE ROLE keeper;
 CREATE ROLE clerk;
 CREATE SCHEMA shop AUTHORIZATION keeper;

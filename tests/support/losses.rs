@@ -260,8 +260,8 @@ fn kills_under_load_lose_nothing_but_what_a_standby_was_not_sent() {
          INSERT INTO a SELECT i, 100 FROM generate_series(0, 199) i; INSERT INTO kept SELECT generate_series(1, 20);
          INSERT INTO c SELECT i, 0 FROM generate_series(0, 2) i",
     );
-    let mut random = Random::new(crate::number("REPLICAS_SEED", 1));
-    for number in 0..crate::number("REPLICAS_KILLS", 6) {
+    let mut random = Random::new(crate::support::number("REPLICAS_SEED", 1));
+    for number in 0..crate::support::number("REPLICAS_KILLS", 6) {
         let round = match ROUNDS.get(number as usize) {
             Some(round) => *round,
             None => random_round(&mut random),

@@ -52,7 +52,7 @@ fn waits(text: &str) -> String {
 
 fn faults(text: &str) -> String {
     let mut out = String::from(
-        "# Fault points\n\nMade from `crates/base/faults.txt` by `cargo xtask docs`; do not edit. In a server built with debug\nassertions `debug_faults = 'heap_insert=panic/50, plan=error'` makes them fail; in a release build they\nare no code at all. `tests/faults.rs` shows what is left behind: nothing.\n\n| point | a panic ends | what is going on there |\n| --- | --- | --- |\n",
+        "# Fault points\n\nMade from `crates/base/faults.txt` by `cargo xtask docs`; do not edit. In a server built with debug\nassertions `debug_faults = 'heap_insert=panic/50, plan=error'` makes them fail; in a release build they\nare no code at all. `tests/durability/faults.rs` shows what is left behind: nothing.\n\n| point | a panic ends | what is going on there |\n| --- | --- | --- |\n",
     );
     for row in rows(text) {
         let fields: Vec<&str> = row.splitn(3, '|').map(str::trim).collect();

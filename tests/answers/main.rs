@@ -1,0 +1,20 @@
+//! What statements answer, beside PostgreSQL where it can be asked. Each module is a topic.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod catalogs;
+mod compatibility;
+mod diff;
+mod dump;
+mod functions;
+mod interval_partitions;
+mod oracle;
+mod parallel;
+mod parallel_soak;
+mod race;
+mod random;
+mod random_plpgsql;
+mod redistribute;
+mod statistics;
+mod tpch;
