@@ -20,6 +20,8 @@
 //! rows once the page has been evicted. That holds until the page is in memory: a page that was taken out
 //! of its range and has yet to arrive there is in no list either.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 
@@ -69,8 +71,8 @@ pub struct Space {
 #[derive(Default)]
 struct Map {
     class: Vec<u8>,
-    /// One list a class.
-    lists: Vec<Vec<u32>>,
+    /// One list a class, the lowest block first.
+    lists: Vec<BinaryHeap<Reverse<u32>>>,
     fresh: Vec<std::ops::Range<u32>>,
     /// The file is being extended: pages from here on are about to be fresh.
     extending: Option<u32>,
@@ -90,7 +92,7 @@ pub struct Taken {
 impl Default for Space {
     fn default() -> Space {
         Space {
-            map: SpinLock::new(Map { lists: vec![Vec::new(); CLASSES], ..Map::default() }),
+            map: SpinLock::new(Map { lists: vec![BinaryHeap::new(); CLASSES], ..Map::default() }),
             targets: std::array::from_fn(|_| AtomicU32::new(NONE)),
             spread: AtomicUsize::new(1),
             met: AtomicUsize::new(0),
@@ -164,22 +166,15 @@ impl Space {
     /// Takes a page with at least `need` bytes of room out of the map.
     pub fn take(&self, need: usize) -> Option<Taken> {
         let mut map = self.map.lock();
-        let first = need.div_ceil(CLASS_BYTES).clamp(1, CLASSES - 1);
-        for class in first..CLASSES {
-            while let Some(block) = map.lists[class].pop() {
-                let listed = &mut map.class[block as usize];
-                if usize::from(*listed) == class {
-                    *listed = UNLISTED;
-                    return Some(Taken { block, fresh: false });
-                }
-            }
-        }
-        map.pop_fresh()
+        let listed = (first_class(need)..CLASSES).find_map(|class| map.pop_listed(class));
+        listed.or_else(|| map.pop_fresh())
     }
 
-    /// Takes a fresh page.
-    pub fn take_fresh(&self) -> Option<Taken> {
-        self.map.lock().pop_fresh()
+    /// The same for a caller with rows for some pages: the page with the most room comes first.
+    pub fn take_roomy(&self, need: usize) -> Option<Taken> {
+        let mut map = self.map.lock();
+        let listed = (first_class(need)..CLASSES).rev().find_map(|class| map.pop_listed(class));
+        listed.or_else(|| map.pop_fresh())
     }
 
     /// A fresh page that was taken is in memory, or (`arrived` is false) could not be brought there and
@@ -261,7 +256,7 @@ impl Space {
 
     /// As new: the file is empty.
     pub fn reset(&self) {
-        *self.map.lock() = Map { lists: vec![Vec::new(); CLASSES], ..Map::default() };
+        *self.map.lock() = Map { lists: vec![BinaryHeap::new(); CLASSES], ..Map::default() };
         self.targets.iter().for_each(|t| t.store(NONE, Relaxed));
         self.spread.store(1, Relaxed);
         self.met.store(0, Relaxed);
@@ -276,7 +271,7 @@ impl Space {
         let mut map = self.map.lock();
         map.class.truncate(blocks as usize);
         for list in &mut map.lists {
-            list.retain(|&b| b < blocks);
+            list.retain(|Reverse(b)| *b < blocks);
         }
         map.fresh.retain_mut(|r| {
             r.end = r.end.min(blocks);
@@ -290,7 +285,24 @@ impl Space {
     }
 }
 
+/// The first class whose pages all have so much room.
+fn first_class(need: usize) -> usize {
+    need.div_ceil(CLASS_BYTES).clamp(1, CLASSES - 1)
+}
+
 impl Map {
+    /// The lowest page of a class.
+    fn pop_listed(&mut self, class: usize) -> Option<Taken> {
+        while let Some(Reverse(block)) = self.lists[class].pop() {
+            let listed = &mut self.class[block as usize];
+            if usize::from(*listed) == class {
+                *listed = UNLISTED;
+                return Some(Taken { block, fresh: false });
+            }
+        }
+        None
+    }
+
     fn pop_fresh(&mut self) -> Option<Taken> {
         let range = self.fresh.first_mut()?;
         let block = range.start;
@@ -323,16 +335,16 @@ impl Map {
         if self.lists[class].len() > self.class.len() + 64 {
             self.sweep(class);
         }
-        self.lists[class].push(block);
+        self.lists[class].push(Reverse(block));
     }
 
     /// Drops outdated and repeated mentions from one list.
     fn sweep(&mut self, class: usize) {
-        let mut list = std::mem::take(&mut self.lists[class]);
+        let mut list = std::mem::take(&mut self.lists[class]).into_vec();
         list.sort_unstable();
         list.dedup();
-        list.retain(|&b| usize::from(self.class[b as usize]) == class);
-        self.lists[class] = list;
+        list.retain(|Reverse(b)| usize::from(self.class[*b as usize]) == class);
+        self.lists[class] = list.into();
     }
 }
 
@@ -351,6 +363,21 @@ mod tests {
         assert_eq!(space.take(EMPTY_PAGE), None, "the largest row needs an empty page");
         space.give(4, EMPTY_PAGE);
         assert_eq!(space.take(EMPTY_PAGE).map(|t| t.block), Some(4));
+    }
+
+    #[test]
+    fn low_pages_come_first_and_bulk_loads_begin_with_the_emptiest() {
+        let space = Space::default();
+        for block in [9, 4, 7] {
+            space.give(block, 3000);
+        }
+        [8, 2].into_iter().for_each(|block| space.give(block, EMPTY_PAGE));
+        space.add_fresh(10..11);
+        let blocks = |take: &dyn Fn() -> Option<Taken>, n| -> Vec<u32> {
+            (0..n).filter_map(|_| take()).map(|taken| taken.block).collect()
+        };
+        assert_eq!(blocks(&|| space.take(2000), 2), [4, 7]);
+        assert_eq!(blocks(&|| space.take_roomy(2000), 5), [2, 8, 9, 10]);
     }
 
     /// The pages that each of four threads fills.
@@ -394,7 +421,7 @@ mod tests {
         for i in 0..10_000 {
             space.give(1, 300 + 512 * (i % 2));
         }
-        let total: usize = space.map.lock().lists.iter().map(Vec::len).sum();
+        let total: usize = space.map.lock().lists.iter().map(BinaryHeap::len).sum();
         assert!(total < 200, "{total} mentions of one page");
     }
 
@@ -427,8 +454,8 @@ mod tests {
         again.fill(&space.classes());
         assert_eq!(again.classes(), space.classes());
         let old = |block| Some(Taken { block, fresh: false });
-        assert_eq!([again.take(700), again.take(700)], [old(1), old(6)]);
-        assert_eq!([again.take(EMPTY_PAGE), again.take(EMPTY_PAGE)], [old(5), old(3)]);
+        assert_eq!([again.take(700), again.take(700)], [old(1), old(3)]);
+        assert_eq!([again.take(EMPTY_PAGE), again.take(EMPTY_PAGE)], [old(5), old(6)]);
         assert_eq!(again.take(1), None);
     }
 

@@ -92,7 +92,7 @@ impl Heap {
         Ok(places)
     }
 
-    /// The page of the hint if it has room, else a fresh one.
+    /// The page of the hint if it has room, else the emptiest that the map has, else a fresh one.
     fn bulk_page(
         &self,
         tx: &Transaction,
@@ -118,11 +118,23 @@ impl Heap {
         if pages == 0 {
             return self.page_with_room(tx, need, None);
         }
+        let space = &self.state.space;
         loop {
-            if let Some(taken) = self.state.space.take_fresh() {
-                return Ok(self.pin_taken(taken)?.write());
+            match space.take_roomy(need) {
+                Some(taken) => {
+                    let guard = self.pin_taken(taken)?.write();
+                    let room = page::room(guard.page());
+                    if room >= need {
+                        return Ok(guard);
+                    }
+                    // The map was older than the page.
+                    space.give(taken.block, room);
+                }
+                None if !space.seeded.swap(true, Relaxed) => {
+                    sched::at_work(WaitEvent::IORelationExtendSearch, || self.seed())?;
+                }
+                None => self.extend(tx, pages)?,
             }
-            self.extend(tx, pages)?;
         }
     }
 
@@ -348,9 +360,17 @@ fn fill(
     let head = page::new_header(xid, command, 0);
     let now = mtr.page(target);
     if page::flags(now) & page::FREE_LINES != 0 {
-        let offset = page::add_version(mtr, target, &head, rows[0]);
-        places.push(TupleId { block, offset });
-        return 1;
+        // Line pointers that vacuum freed are taken one by one.
+        let mut count = 0;
+        while let Some(row) = rows.get(count)
+            && page::space_for(row.len()) <= page::room(mtr.page(target))
+        {
+            let offset = page::add_version(mtr, target, &head, row);
+            places.push(TupleId { block, offset });
+            count += 1;
+        }
+        debug_assert!(count > 0);
+        return count;
     }
     let (lower, upper, before) = (page::lower(now), page::upper(now), page::line_count(now));
     let mut room = page::room(now);
