@@ -32,6 +32,12 @@ use crate::visibility_map::is_all_visible;
 /// Dead line pointers remembered at a time (48 MB).
 const DEAD_MAX: usize = 6 << 20;
 
+/// Empty pages at a file's end that are worth a lock, and which part of the file is, too: PostgreSQL's.
+const WORTH_PAGES: u32 = 1000;
+const WORTH_SHARE: u32 = 16;
+/// Pages after which a truncation asks whether it should give way.
+const LOOK_PAGES: u32 = 32;
+
 /// The work that a vacuum did.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VacuumStats {
@@ -198,28 +204,58 @@ pub fn versions(heap: &Heap) -> Result<u64> {
     Ok(count)
 }
 
-/// Cuts empty pages off the file's end; returns how many. The caller holds AccessExclusive on the
-/// table.
+/// Whether so many empty pages end the file that it is worth asking for the lock that [`truncate`] needs. `least`: pages
+/// that stay.
 ///
 /// # Errors
 /// I/O errors, interrupts.
-pub fn truncate(heap: &Heap) -> Result<u32> {
+pub fn is_worth_truncating(heap: &Heap, least: u32) -> Result<bool> {
+    let pages = heap.pages()?;
+    let wanted = WORTH_PAGES.min((pages / WORTH_SHARE).max(1));
+    let mut empty = 0;
+    while empty < wanted && pages - empty > least && is_empty(heap, pages - empty - 1)? {
+        sched::check_interrupts()?;
+        empty += 1;
+    }
+    Ok(empty >= wanted)
+}
+
+/// Cuts empty pages off the file's end, but for the `least` first ones; returns how many, and whether it gave way before it
+/// knew of a page that is not empty. The caller holds AccessExclusive on the table, and somebody may wait for it meanwhile:
+/// `gives_way` is asked now and then, and what was found empty so far is cut.
+///
+/// * Nobody reads the table on this server, by the lock; on a standby, replay takes the same lock before it cuts
+///   ([`storage::Replay`]). Scans that begin later ask for the file's length, and hints of inserters are compared
+///   with it.
+/// * No index entry points at a page without line pointers: vacuum removes entries before it frees a line pointer.
+/// * The cut is logged and flushed before the file is shorter, so redo does not miss pages.
+///
+/// # Errors
+/// I/O errors, interrupts.
+pub fn truncate(heap: &Heap, least: u32, gives_way: &dyn Fn() -> bool) -> Result<(u32, bool)> {
     let pages = heap.pages()?;
     let mut keep = pages;
-    while keep > 0 {
+    let mut gave_way = false;
+    while keep > least && is_empty(heap, keep - 1)? {
         sched::check_interrupts()?;
-        let pinned = heap.pin(keep - 1)?;
-        if page::line_count(pinned.read().page()) > 0 {
+        keep -= 1;
+        if keep.is_multiple_of(LOOK_PAGES) && gives_way() {
+            gave_way = true;
             break;
         }
-        keep -= 1;
     }
     if keep < pages {
         heap.state.space.cut(keep);
         (keep..pages).for_each(|block| heap.state.visible.clear(block));
         heap.storage.truncate(heap.rel, Fork::Main, keep)?;
     }
-    Ok(pages - keep)
+    Ok((pages - keep, gave_way))
+}
+
+/// Whether a page has no line pointer.
+fn is_empty(heap: &Heap, block: u32) -> Result<bool> {
+    let pinned = heap.pin_scan(block)?;
+    Ok(page::line_count(pinned.read().page()) == 0)
 }
 
 /// Prunes one page and registers its room.

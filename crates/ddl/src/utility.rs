@@ -129,13 +129,14 @@ fn run(
         Utility::CopyTo { table, query, options } => {
             return copy::to::run(*table, query, options, cx, sink);
         }
-        Utility::Vacuum { tables, vacuum, analyze, full, verbose, parallel } => {
+        Utility::Vacuum { tables, vacuum, analyze, full, verbose, parallel, truncate } => {
             let work = maintain::Work {
                 vacuum: *vacuum,
                 analyze: *analyze,
                 full: *full,
                 verbose: *verbose,
                 parallel: *parallel,
+                truncate: *truncate,
             };
             maintain::run(tables, work, cx)?;
         }

@@ -896,6 +896,8 @@ pub enum Utility {
         verbose: bool,
         /// PARALLEL: at most so many helpers go through the indexes; None: as many as the settings say.
         parallel: Option<u16>,
+        /// TRUNCATE: whether the file's empty end is cut off; None: as the table's options say.
+        truncate: Option<bool>,
     },
     /// EXPLAIN.
     Explain {

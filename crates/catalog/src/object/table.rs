@@ -404,13 +404,19 @@ impl Table {
         }
     }
 
-    /// Whether a view's option is on.
+    /// Whether an option is on.
     fn has_option(&self, name: &str) -> bool {
         let on = |text: &str| {
             let format = types::FormatContext::default();
             types::io::input(types::oids::BOOL, -1, text, &format) == Ok(types::Datum::Bool(true))
         };
         self.options.iter().any(|(n, value)| n == name && on(value))
+    }
+
+    /// Whether VACUUM cuts empty pages off the end of the table's file.
+    pub fn is_truncated_by_vacuum(&self) -> bool {
+        self.options.iter().all(|(name, _)| name != "vacuum_truncate")
+            || self.has_option("vacuum_truncate")
     }
 
     /// Whether a view uses what is below it in the name of who uses the view.

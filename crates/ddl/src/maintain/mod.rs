@@ -5,6 +5,7 @@ pub mod cluster;
 pub mod clustered;
 mod elements;
 mod extended;
+mod file_end;
 pub mod relation_statistics;
 pub mod verbose;
 
@@ -37,6 +38,8 @@ pub struct Work {
     pub verbose: bool,
     /// PARALLEL.
     pub parallel: Option<u16>,
+    /// TRUNCATE.
+    pub truncate: Option<bool>,
 }
 
 /// VACUUM and ANALYZE of some tables, or of all.
@@ -44,7 +47,7 @@ pub struct Work {
 /// # Errors
 /// I/O, interrupts, `42P01`.
 pub fn run(names: &[Name], work: Work, cx: &mut ExecContext<'_>) -> Result<()> {
-    let Work { vacuum, analyze, full, verbose, parallel } = work;
+    let Work { vacuum, analyze, full, verbose, .. } = work;
     let mode = if full { LockMode::AccessExclusive } else { LockMode::ShareUpdateExclusive };
     let mut tables = Vec::new();
     let what = if vacuum { "vacuum" } else { "analyze" };
@@ -125,7 +128,7 @@ pub fn run(names: &[Name], work: Work, cx: &mut ExecContext<'_>) -> Result<()> {
                     verbose::rewritten(cx, &name, before, rows, &meter);
                 }
             }
-            (true, false) => vacuum_plain(cx, &table, verbose, parallel)?,
+            (true, false) => vacuum_plain(cx, &table, work)?,
             (false, _) => {}
         }
         if analyze {
@@ -236,12 +239,8 @@ fn index_helpers(
     Ok(if rests { 0 } else { large.saturating_sub(1).min(most).min(asked) })
 }
 
-fn vacuum_plain(
-    cx: &mut ExecContext<'_>,
-    table: &Arc<Table>,
-    speaks: bool,
-    parallel: Option<u16>,
-) -> Result<()> {
+fn vacuum_plain(cx: &mut ExecContext<'_>, table: &Arc<Table>, work: Work) -> Result<()> {
+    let (speaks, parallel) = (work.verbose, work.parallel);
     let name = full_name(cx, table);
     tell(cx, speaks, format!("vacuuming \"{name}\""));
     let before = pages(cx, table)?;
@@ -260,12 +259,21 @@ fn vacuum_plain(
         Ok(())
     };
     let done = access::vacuum::vacuum(manager, &heap, &indexes, &together, &mut pace, &progress)?;
+    let truncates = work.truncate.unwrap_or_else(|| table.is_truncated_by_vacuum());
+    if truncates {
+        file_end::truncate(cx, table, &heap, 0, speaks)?;
+    }
     let overflow = Overflow::new(storage, RelId(table.rel));
     if overflow.exists()? {
         let pieces = overflow.heap();
         let alone = |work: &(dyn Fn(bool) -> Result<()> + Sync)| work(true);
         access::vacuum::vacuum(manager, &pieces, &[], &alone, &mut pace, &progress)?;
+        if truncates {
+            // One page stays: a file without any would count as one that has yet to be made.
+            file_end::truncate(cx, table, &pieces, 1, speaks)?;
+        }
     }
+    let left = pages(cx, table)?;
     for index in view.indexes_of(table) {
         if index.method == base::AccessMethod::Brin && !index.invalid {
             exec::session::brin::summarize(cx, table, &index, None, false)?;
@@ -276,9 +284,9 @@ fn vacuum_plain(
         None => TableStats { table: table.oid, ..TableStats::default() },
     };
     let (rows, visible) = (done.live as f64, heap.visible_pages());
-    if (stats.rows, stats.pages, stats.visible) != (rows, done.pages, visible) {
+    if (stats.rows, stats.pages, stats.visible) != (rows, left, visible) {
         stats.rows = rows;
-        stats.pages = done.pages;
+        stats.pages = left;
         stats.visible = visible;
         cx.catalog_tx.put(cx.tx, Object::Stats(Box::new(stats)))?;
     }
@@ -286,10 +294,9 @@ fn vacuum_plain(
         if done.index_passes > 0 && wanted > 0 {
             tell(cx, true, verbose::launched(launched.get(), wanted));
         }
-        let after = pages(cx, table)?;
         let named = view.indexes_of(table).into_iter().map(|index| index.name.clone());
         let indexes: Vec<(String, AnyIndex)> = named.zip(indexes).collect();
-        let message = verbose::vacuumed(cx, &name, (before, after), &done, &indexes, &meter)?;
+        let message = verbose::vacuumed(cx, &name, (before, left), &done, &indexes, &meter)?;
         tell(cx, true, message);
     }
     Ok(())

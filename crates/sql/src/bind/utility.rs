@@ -110,11 +110,12 @@ impl Binder<'_> {
     /// VACUUM and ANALYZE.
     pub(crate) fn vacuum(&mut self, stmt: &pb::VacuumStmt) -> Result<Utility> {
         let (mut analyze, mut full, mut verbose) = (!stmt.is_vacuumcmd, false, false);
-        let mut parallel = None;
+        let (mut parallel, mut truncate) = (None, None);
         for node in &stmt.options {
             let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
             let on = def_value(def).is_none_or(|v| base::settings::parse_bool(&v).unwrap_or(true));
             match def.defname.as_str() {
+                "truncate" if stmt.is_vacuumcmd => truncate = Some(on),
                 "analyze" => analyze = on,
                 "full" => full = on,
                 "verbose" => verbose = on,
@@ -155,7 +156,8 @@ impl Binder<'_> {
             }
             tables.push(self.name_of_range(&rel.relation)?);
         }
-        Ok(Utility::Vacuum { tables, vacuum: stmt.is_vacuumcmd, analyze, full, verbose, parallel })
+        let vacuum = stmt.is_vacuumcmd;
+        Ok(Utility::Vacuum { tables, vacuum, analyze, full, verbose, parallel, truncate })
     }
 
     /// The value of VACUUM's option PARALLEL.

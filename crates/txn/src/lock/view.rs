@@ -64,6 +64,12 @@ impl LockManager {
         rows
     }
 
+    /// Whether somebody waits for a lock.
+    pub fn has_waiters(&self, tag: LockTag) -> bool {
+        let partition = self.partition(tag);
+        partition.get(tag).is_some_and(|entry| !entry.queue().is_empty())
+    }
+
     /// The process ids of the sessions for which a session waits: those that hold what it wants, and
     /// those ahead of it in the queue. 0 stands for a prepared transaction.
     pub fn blocking_pids(&self, pid: i32) -> Vec<i32> {
