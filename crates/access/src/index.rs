@@ -76,6 +76,10 @@ impl IndexMethod for BTree {
         BTree::bulk_delete(self, dead)
     }
 
+    fn clean_up(&self, manager: &TxnManager) -> Result<()> {
+        self.reclaim(manager)
+    }
+
     fn check(&self) -> Result<Report> {
         let report = self.verify()?;
         Ok(Report { findings: report.findings, entries: report.entries })

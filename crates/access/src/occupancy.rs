@@ -65,7 +65,7 @@ impl BTree {
             let pinned = self.pin(block)?;
             let guard = pinned.read();
             let node = Node(guard.page());
-            match (node.is_node(), node.level()) {
+            match (node.is_node() && !node.is_deleted(), node.level()) {
                 (false, _) => pages.unused += 1,
                 (true, 0) => {
                     let is_empty = node.count() == 0;

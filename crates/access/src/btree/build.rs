@@ -1,4 +1,4 @@
-//! Building an index from sorted entries, bottom up, and taking entries out in bulk.
+//! Building an index from sorted entries, bottom up.
 //!
 //! Pages are written once, left to right, each by one mini-transaction; the meta page comes last.
 //! Leaves are filled to nine tenths. Nobody else knows of the index yet.
@@ -8,10 +8,9 @@ use std::sync::Arc;
 use base::{Fork, PageId, RelId, Result, TupleId};
 use storage::Storage;
 
-use super::BTree;
 use super::insert::check_key;
-use super::node::{self, Body, CAPACITY, Entry, LOWEST, MAX_KEY, Node, Tid};
-use super::search::MAX_LEVELS;
+use super::node::{self, Body, CAPACITY, Entry, LOWEST, MAX_KEY, Tid};
+use super::{BTree, Searched};
 use crate::extension::next_of_build;
 
 /// Leaves are filled up to here.
@@ -62,7 +61,7 @@ impl BTree {
             return Err(base::Error::internal(format!("index {} is not empty", rel.0)));
         }
         // Pages that are left over go to the reserve, so there is nothing to search for later.
-        *tree.shared().extending.lock() = true;
+        *tree.shared().extending.lock() = Searched::ALL;
         let mut builder = Builder { tree, levels: Vec::new(), spare: 1..2 };
         builder.open_level(0)?;
         let mut key = Vec::new();
@@ -72,35 +71,6 @@ impl BTree {
             builder.add(0, &key, row.to_bytes(), 0)?;
         }
         builder.finish()
-    }
-
-    /// Removes all entries whose row id `dead` accepts; returns how many. Emptied pages stay in the
-    /// tree and take new entries of their range.
-    pub fn bulk_delete(&self, dead: &dyn Fn(TupleId) -> bool) -> Result<u64> {
-        let mut removed = 0;
-        let mut pinned = self.descend(&[], &LOWEST, 0, &mut [0; MAX_LEVELS])?;
-        loop {
-            sched::check_interrupts()?;
-            let (any, right) = {
-                let guard = pinned.read();
-                let node = Node(guard.page());
-                (node.entries().any(|e| dead(e.row())), node.right())
-            };
-            let mut next = right;
-            if any {
-                let mut mtr = self.storage.mtr();
-                let page = mtr.add(pinned.write());
-                let node = Node(mtr.page(page));
-                next = node.right();
-                let gone: Vec<bool> = node.entries().map(|e| dead(e.row())).collect();
-                removed += node::retain(&mut mtr, page, |i| !gone[i]) as u64;
-                mtr.commit();
-            }
-            if next == 0 {
-                return Ok(removed);
-            }
-            pinned = self.storage.pool.pin_scan(PageId::main(self.rel, next))?;
-        }
     }
 }
 

@@ -12,7 +12,7 @@ use storage::{Page, WriteGuard};
 use txn::{LockWait, Transaction};
 
 use super::node::{self, LOWEST, MAX_KEY, Node, Probe, Tid};
-use super::search::{MAX_LEVELS, Path};
+use super::search::Path;
 use super::{BTree, Inserted, Rival, Unique};
 
 /// How an attempt ended.
@@ -22,6 +22,8 @@ pub(super) enum Attempt {
     Wait(Xid),
     /// A split needs pages that nobody has made yet.
     NeedPages,
+    /// Pages were freed meanwhile.
+    Again,
 }
 
 /// The result of the unique check.
@@ -30,6 +32,8 @@ enum Check {
     Clear(Vec<usize>),
     Conflict(TupleId),
     Wait(Xid),
+    /// A page further right may have been another one.
+    Again,
 }
 
 impl BTree {
@@ -52,6 +56,7 @@ impl BTree {
                     tx.manager().locks.wait_for_xid(tx.locks(), xid, LockWait::Block)?;
                 }
                 Attempt::NeedPages => self.refill()?,
+                Attempt::Again => sched::check_interrupts()?,
             }
         }
     }
@@ -63,14 +68,11 @@ impl BTree {
         tid: &Tid,
         unique: &mut Unique<'_>,
     ) -> Result<Attempt> {
-        let mut path: Path = [0; MAX_LEVELS];
+        let mut path = Path::default();
         let from = if matches!(unique, Unique::Yes(_)) { &LOWEST } else { tid };
         let mut leaf = match self.rightmost_leaf(key)? {
             Some(leaf) => leaf,
-            None => {
-                let pinned = self.descend(key, from, 0, &mut path)?;
-                self.latch_for(pinned, key, from)?
-            }
+            None => self.latch_at(key, from, 0, &mut path)?,
         };
         if let Unique::Yes(check) = unique {
             match self.check_unique(&leaf, key, *check)? {
@@ -81,6 +83,7 @@ impl BTree {
                     return Ok(Attempt::Done(Inserted::Conflict(tid)));
                 }
                 Check::Wait(xid) => return Ok(Attempt::Wait(xid)),
+                Check::Again => return Ok(Attempt::Again),
             }
         }
         // The first leaf stays latched while the entry's place is looked for further right.
@@ -123,6 +126,8 @@ impl BTree {
         check: &mut dyn FnMut(TupleId) -> Result<Rival>,
     ) -> Result<Check> {
         let mut gone = Vec::new();
+        // The leaf's right neighbour stays, since the leaf is latched; those behind it may go.
+        let freed = self.freed()?;
         let node = Node(leaf.page());
         if let Some(found) = check_node(node, key, check, &mut gone)? {
             return Ok(found);
@@ -133,6 +138,9 @@ impl BTree {
             let pinned = self.pin(block)?;
             let guard = pinned.read();
             let node = Node(guard.page());
+            if !self.is_still(freed)? {
+                return Ok(Check::Again);
+            }
             if let Some(found) = check_node(node, key, check, &mut not_here)? {
                 return Ok(found);
             }

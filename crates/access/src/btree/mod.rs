@@ -3,14 +3,14 @@
 //! inner pages are read optimistically.
 //!
 //! * [`node`]: the page. `search`: the way down. `insert`: into a leaf, with the unique check.
-//!   `split`: when there is no room. `cursor`: scans. `build`: from sorted entries.
+//!   `split`: when there is no room. `cursor`: scans. `build`: from sorted entries. `vacuum`: entries and pages that go.
 //! * A split of any height is one mini-transaction, so no crash leaves half of one behind and every
 //!   page except the root always has its entry in its parent.
 //! * Latches are taken upwards (leaf, then parent, ..., meta page) and, within a level, to the right.
 //!   Descents hold no latch while they go from page to page: the right links make up for splits
 //!   that overtake them.
-//! * Pages are never removed: one that vacuum emptied stays linked and takes new entries of its
-//!   range. So a block number once read is good for ever.
+//! * Pages that vacuum emptied are taken out and used again. A block number that was read before is good as long as no
+//!   page was freed since: see `vacuum`.
 
 mod build;
 mod cursor;
@@ -19,6 +19,7 @@ pub mod node;
 mod rewrite;
 mod search;
 mod split;
+mod vacuum;
 mod verify;
 
 use std::sync::Arc;
@@ -57,8 +58,24 @@ pub struct TreeState {
     rightmost: AtomicU64,
     /// Pages of the file that are not in the tree yet.
     spare: SpinLock<Vec<u32>>,
-    /// Held while extending; whether the file's end has been searched for pages that a crash left.
-    extending: Mutex<bool>,
+    /// Held while extending.
+    extending: Mutex<Searched>,
+    /// How often pages were freed since the start.
+    freed: AtomicU64,
+    /// Leaves that the last walk found empty.
+    emptied: SpinLock<Vec<u32>>,
+    /// Pages that are in no level and not free yet.
+    deleted: SpinLock<Vec<u32>>,
+}
+
+/// How far the file has been searched for pages that are in no level.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Searched {
+    /// What is known from this block on: it was there at the start and unused, or came later; 0: nothing has been
+    /// searched.
+    from: u32,
+    /// Pages below it, too.
+    everywhere: bool,
 }
 
 impl Default for TreeState {
@@ -67,7 +84,10 @@ impl Default for TreeState {
             root: AtomicU64::new(0),
             rightmost: AtomicU64::new(0),
             spare: SpinLock::new(Vec::new()),
-            extending: Mutex::new(WaitEvent::LWLockRelationExtensionLatch, false),
+            extending: Mutex::new(WaitEvent::LWLockRelationExtensionLatch, Searched::default()),
+            freed: AtomicU64::new(0),
+            emptied: SpinLock::new(Vec::new()),
+            deleted: SpinLock::new(Vec::new()),
         }
     }
 }
@@ -78,7 +98,10 @@ impl TreeState {
         self.root.store(0, Relaxed);
         self.rightmost.store(0, Relaxed);
         *self.spare.lock() = Vec::new();
-        *self.extending.lock() = false;
+        *self.extending.lock() = Searched::default();
+        self.freed.fetch_add(1, Relaxed);
+        *self.emptied.lock() = Vec::new();
+        *self.deleted.lock() = Vec::new();
     }
 }
 

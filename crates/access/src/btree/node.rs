@@ -13,7 +13,7 @@
 //! of what is in its child, the first one's counts as minus infinity; a bound cut short by suffix
 //! truncation has row id 0, which is below all real ones. `high` is the offset of a cell that is an
 //! upper bound (exclusive) of the page, 0 in the rightmost page of a level. `right` and `left` are
-//! the neighbours, 0 for none (block 0 is the meta page).
+//! the neighbours, 0 for none (block 0 is the meta page). A page that is free is one of zeros behind storage's header.
 //!
 //! Look-ups read pages without a latch, so what they use ([`Bytes`] and what stands on it) survives
 //! torn bytes: every offset is checked, and what makes no sense is None.
@@ -42,9 +42,14 @@ const SLOT: usize = 2;
 
 /// In the meta page: the root's block and, after it, its level.
 const META_ROOT: usize = PAGE_HEADER + 4;
+/// In the meta page: how often pages were freed.
+const META_FREED: usize = PAGE_HEADER + 16;
 
 /// Flag: the page is the root.
 pub const ROOT: u16 = 1;
+/// Flag: the page is in no level any more, and leads to the page that was its right neighbour. It has no entries, and its
+/// upper bound is below everything, so that whoever comes to it goes on to the right.
+pub const DELETED: u16 = 2;
 
 /// Bytes of a page that entries can use.
 pub const CAPACITY: usize = PAGE_SIZE - SLOTS;
@@ -220,6 +225,17 @@ pub fn read_meta(page: &Page) -> Option<(u32, u16)> {
     (page.u16_at(KIND) == KIND_META).then(|| (page.u32_at(META_ROOT), page.u16_at(META_ROOT + 4)))
 }
 
+/// How often pages were freed, from the meta page, which may change while it is read.
+pub fn freed<P: Bytes>(page: P) -> Option<u64> {
+    let [low, high] = [META_FREED, META_FREED + 4].map(|at| u64::from(page.u32_at(at)));
+    (page.u16_at(KIND) == KIND_META).then_some(high << 32 | low)
+}
+
+/// Writes it.
+pub fn put_freed(mtr: &mut Mtr<'_>, page: PageRef, freed: u64) {
+    mtr.put_u64(page, META_FREED, freed);
+}
+
 /// Writes the meta page's content.
 pub fn put_meta(mtr: &mut Mtr<'_>, page: PageRef, root: u32, level: u16) {
     mtr.put_u16(page, KIND, KIND_META);
@@ -253,6 +269,10 @@ impl<P: Bytes> Node<P> {
     /// Whether it is the root.
     pub fn is_root(self) -> bool {
         self.0.u16_at(FLAGS) & ROOT != 0
+    }
+    /// Whether it was taken out of the tree.
+    pub fn is_deleted(self) -> bool {
+        self.0.u16_at(FLAGS) & DELETED != 0
     }
     /// How many entries.
     #[inline]
@@ -442,6 +462,11 @@ impl<'a> Node<&'a Page> {
         self.high_place().and_then(|place| self.cell(place))
     }
 
+    /// Index of the entry that leads to a child.
+    pub fn index_of_child(self, child: u32) -> Option<usize> {
+        self.entries().position(|entry| entry.child == child)
+    }
+
     /// All entries.
     pub fn entries(self) -> impl Iterator<Item = Entry<'a>> {
         (0..self.count()).map_while(move |i| self.entry(i))
@@ -526,6 +551,7 @@ pub struct Body {
     pub left: u32,
     /// Whether it is the root.
     pub root: bool,
+    deleted: bool,
     high: Option<(Vec<u8>, Tid)>,
     slots: Vec<u16>,
     cells: Vec<u8>,
@@ -539,6 +565,7 @@ impl Body {
             right: 0,
             left: 0,
             root: false,
+            deleted: false,
             high: None,
             slots: Vec::new(),
             cells: Vec::new(),
@@ -549,6 +576,13 @@ impl Body {
     pub fn like(node: Node<&Page>) -> Body {
         let mut body = Body::new(node.level());
         (body.right, body.left, body.root) = (node.right(), node.left(), node.is_root());
+        body
+    }
+
+    /// What is left of a page that is taken out of the tree: see [`DELETED`].
+    pub fn deleted(node: Node<&Page>) -> Body {
+        let mut body = Body { root: false, deleted: true, ..Body::like(node) };
+        body.set_high(&[], &LOWEST);
         body
     }
 
@@ -595,7 +629,8 @@ impl Body {
         set(KIND, &KIND_NODE.to_le_bytes());
         set(LOWER, &(lower as u16).to_le_bytes());
         set(UPPER, &(upper as u16).to_le_bytes());
-        set(FLAGS, &(if self.root { ROOT } else { 0 }).to_le_bytes());
+        let flag = |on: bool, bit: u16| if on { bit } else { 0 };
+        set(FLAGS, &(flag(self.root, ROOT) | flag(self.deleted, DELETED)).to_le_bytes());
         set(RIGHT, &self.right.to_le_bytes());
         set(LEFT, &self.left.to_le_bytes());
         set(LEVEL, &self.level.to_le_bytes());
@@ -611,6 +646,17 @@ impl Body {
             mtr.put(page, upper, &self.cells);
         }
     }
+}
+
+/// Changes the child of an entry of an inner page.
+pub fn put_child(mtr: &mut Mtr<'_>, page: PageRef, index: usize, child: u32) {
+    let (at, len) = Node(mtr.page(page)).place(index);
+    mtr.put_u32(page, at + len + 6, child);
+}
+
+/// Changes the right neighbour.
+pub fn put_right(mtr: &mut Mtr<'_>, page: PageRef, right: u32) {
+    mtr.put_u32(page, RIGHT, right);
 }
 
 /// Changes the left neighbour.
@@ -759,6 +805,26 @@ mod tests {
             for bounds in [None, Some([0, 995]), Some([0, 2000])] {
                 let way = node.way_to(&Probe::new(&bytes, &LOWEST).within(bounds));
                 assert_eq!(way == Some(InnerStep::Right(77)), beyond, "{wanted}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_deleted_page_leads_everybody_to_the_right() {
+        let mut page = node_of(&[], None);
+        page[HIGH..HIGH + 2].copy_from_slice(&((PAGE_SIZE - 8) as u16).to_le_bytes());
+        page[RIGHT..RIGHT + 4].copy_from_slice(&77_u32.to_le_bytes());
+        let node = Node(&*page);
+        let (long, short) = ([0_u8; 9], [0_u8; 0]);
+        for key in [&long[..], &short, b"abc", &[0xff; 12]] {
+            for tid in [LOWEST, [0xff; 6]] {
+                let probe = Probe::new(key, &tid);
+                assert!(node.is_beyond(&probe), "{key:?}");
+                assert_eq!(node.lower_bound(&probe), Some(0));
+                for bounds in [None, Some([0, u64::MAX])] {
+                    let way = node.way_to(&probe.within(bounds));
+                    assert_eq!(way, Some(InnerStep::Right(77)), "{key:?}");
+                }
             }
         }
     }

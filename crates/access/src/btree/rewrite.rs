@@ -2,12 +2,12 @@
 //! are unique and hold what would otherwise be many entries.
 
 use base::{PageId, Result};
-use storage::WriteGuard;
+use storage::{Pinned, WriteGuard};
 use txn::TxnManager;
 
 use super::insert::Attempt;
 use super::node::{self, Body, CAPACITY, Entry, LOWEST, Node, Probe};
-use super::search::{MAX_LEVELS, Path};
+use super::search::{Freed, Path};
 use super::{BTree, KeyRange};
 
 /// The row id that all entries of such a tree have.
@@ -46,9 +46,8 @@ impl BTree {
     ) -> Result<()> {
         loop {
             sched::check_interrupts()?;
-            let mut path: Path = [0; MAX_LEVELS];
-            let pinned = self.descend(key, &LOWEST, 0, &mut path)?;
-            let leaf = self.latch_for(pinned, key, &LOWEST)?;
+            let mut path = Path::default();
+            let leaf = self.latch_at(key, &LOWEST, 0, &mut path)?;
             before_write(leaf.id().block)?;
             let block = leaf.id().block;
             let node = Node(leaf.page());
@@ -120,23 +119,56 @@ impl BTree {
         range: &KeyRange,
         each: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<()> {
-        let mut pinned = self.descend(&range.from, &LOWEST, 0, &mut [0; MAX_LEVELS])?;
+        // The last key that was given.
+        let mut given: Option<Vec<u8>> = None;
+        loop {
+            sched::check_interrupts()?;
+            let from = given.as_ref().unwrap_or(&range.from);
+            let mut path = Path::default();
+            let pinned = self.descend(from, &LOWEST, 0, &mut path)?;
+            if self.read_from(pinned, path.freed, range, &mut given, each)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads on from a leaf; false: pages were freed meanwhile.
+    fn read_from(
+        &self,
+        mut pinned: Pinned,
+        freed: Freed,
+        range: &KeyRange,
+        given: &mut Option<Vec<u8>>,
+        each: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<bool> {
         loop {
             sched::check_interrupts()?;
             let guard = pinned.read();
+            if !self.is_still(freed)? {
+                return Ok(false);
+            }
             let node = Node(guard.page());
             if !node.is_node() {
                 return Err(self.corrupted(pinned.id().block));
             }
-            for entry in node.entries().skip_while(|e| e.key < &range.from[..]) {
+            let mut last = None;
+            let is_passed = |key: &[u8]| match &*given {
+                Some(given) => key <= &given[..],
+                None => key < &range.from[..],
+            };
+            for entry in node.entries().skip_while(|e| is_passed(e.key)) {
                 let ends = range.to.as_ref().is_some_and(|to| entry.key >= &to[..]);
                 if ends || !each(entry.key) {
-                    return Ok(());
+                    return Ok(true);
                 }
+                last = Some(entry.key);
+            }
+            if let Some(last) = last {
+                *given = Some(last.to_vec());
             }
             let next = node.right();
             if next == 0 {
-                return Ok(());
+                return Ok(true);
             }
             drop(guard);
             pinned = self.pin(next)?;
@@ -149,7 +181,7 @@ impl BTree {
         &self,
         change: &mut dyn FnMut(&[u8]) -> Option<Option<Vec<u8>>>,
     ) -> Result<()> {
-        let mut pinned = self.descend(&[], &LOWEST, 0, &mut [0; MAX_LEVELS])?;
+        let mut pinned = self.first_leaf()?;
         loop {
             sched::check_interrupts()?;
             let leaf = pinned.write();
@@ -157,7 +189,7 @@ impl BTree {
             if !node.is_node() {
                 return Err(self.corrupted(leaf.id().block));
             }
-            let next = node.right();
+            let (block, next) = (leaf.id().block, node.right());
             let changes: Vec<_> = node.entries().map(|e| change(e.key)).collect();
             if changes.iter().any(Option::is_some) {
                 let mut body = Body::like(node);
@@ -173,8 +205,14 @@ impl BTree {
                 }
                 let mut mtr = self.storage.mtr();
                 let target = mtr.add(leaf);
+                let is_empty = body.is_empty();
                 body.write(&mut mtr, target, false);
                 mtr.commit();
+                if is_empty {
+                    self.note_emptied(block);
+                }
+            } else if node.count() == 0 {
+                self.note_emptied(block);
             }
             if next == 0 {
                 return Ok(());

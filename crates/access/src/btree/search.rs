@@ -4,6 +4,10 @@
 //! latch, and does it again when the page changed or left meanwhile. Only when that fails some times
 //! running, or the page isn't in memory, or the clock has found it unused, it is pinned. The leaf is
 //! pinned, and read without a latch in the same way. `btree_descent = latched` pins and latches all.
+//!
+//! Whoever goes from page to page by block numbers notes how often pages were freed before ([`BTree::freed`]), and
+//! looks again after it has read a page: if the number is another one, the page may be another one, too, and it begins
+//! anew from the root. `vacuum` says why that is enough.
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
@@ -13,7 +17,7 @@ use storage::{PageView, Pinned, WriteGuard};
 use txn::Transaction;
 
 use super::BTree;
-use super::node::{self, Bytes, InnerStep, LOWEST, Node, Probe};
+use super::node::{self, Bytes, InnerStep, LOWEST, Node, Probe, Tid};
 
 /// Tries to read a page without a latch before taking the shared one.
 const OPTIMISTIC_TRIES: usize = 4;
@@ -22,8 +26,21 @@ const BATCH: usize = 16;
 /// More levels than any tree can have.
 pub(super) const MAX_LEVELS: usize = 16;
 
-/// The page visited at each level on the way down, by level; 0: none.
-pub(super) type Path = [u32; MAX_LEVELS];
+/// The way down to a page.
+#[derive(Default)]
+pub(super) struct Path {
+    /// The page visited at each level, by level; 0: none.
+    pub blocks: [u32; MAX_LEVELS],
+    /// How often pages had been freed when it was begun.
+    pub freed: Freed,
+}
+
+/// A state of [`BTree::freed`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Freed(u64);
+
+/// Set in the numbers of a server that changes the tree itself: those of a standby lie in the meta page.
+const OWN: u64 = 1 << 63;
 
 impl BTree {
     /// Reads a page, without latching it if possible. `f` answers None when what it sees makes no
@@ -84,6 +101,38 @@ impl BTree {
         self.shared().root.store((u64::from(block) << 16) | u64::from(level), Release);
     }
 
+    /// How often pages were freed. On a standby that is in the meta page, which replay changes together with the pages.
+    #[inline]
+    pub(super) fn freed(&self) -> Result<Freed> {
+        if self.storage.follows() {
+            return self.freed_by_primary();
+        }
+        Ok(Freed(OWN | self.shared().freed.load(Acquire)))
+    }
+
+    #[cold]
+    fn freed_by_primary(&self) -> Result<Freed> {
+        let id = PageId::main(self.rel, 0);
+        let seen = self.storage.pool.read_optimistic(id, |page| node::freed(page));
+        let number = match seen.flatten() {
+            Some(number) => Some(number),
+            None => node::freed(self.pin(0)?.read().page()),
+        };
+        number.map(Freed).ok_or_else(|| self.corrupted(0))
+    }
+
+    /// Whether no page was freed since: what was read by block numbers from before is what it was taken for.
+    #[inline]
+    pub(super) fn is_still(&self, freed: Freed) -> Result<bool> {
+        Ok(self.freed()? == freed)
+    }
+
+    /// What came of reading a page by a block number; None: it, or the error, may be another page's.
+    #[inline]
+    pub(super) fn if_still<R>(&self, freed: Freed, read: Result<R>) -> Result<Option<R>> {
+        if self.is_still(freed)? { read.map(Some) } else { Ok(None) }
+    }
+
     /// As [`BTree::find`] for a key and a row id.
     pub(super) fn descend(
         &self,
@@ -96,15 +145,28 @@ impl BTree {
     }
 
     /// Goes down to `level`, to the page where the probe belongs, or one to the left of it if
-    /// splits overtake. The probe then has that page's bounds.
+    /// splits overtake. The probe then has that page's bounds. The page is the right one if it has been read before
+    /// anything is freed ([`Path::freed`]).
     fn find(&self, probe: &mut Probe<'_>, level: u16, path: &mut Path) -> Result<Pinned> {
+        loop {
+            path.freed = self.freed()?;
+            *probe = probe.within(None);
+            match self.find_once(probe, level, path) {
+                Err(_) if !self.is_still(path.freed)? => sched::check_interrupts()?,
+                found => return found,
+            }
+        }
+    }
+
+    #[inline]
+    fn find_once(&self, probe: &mut Probe<'_>, level: u16, path: &mut Path) -> Result<Pinned> {
         let (mut block, mut at) = self.root()?;
         if at < level {
             (block, at) = self.read_root()?;
         }
         let mut unseen = 0;
         loop {
-            path[usize::from(at) % MAX_LEVELS] = block;
+            path.blocks[usize::from(at) % MAX_LEVELS] = block;
             if at <= level {
                 self.storage.pool.count_optimistic(unseen);
                 return self.pin(block);
@@ -120,17 +182,60 @@ impl BTree {
         }
     }
 
-    /// Latches a page exclusively and moves right to the one where (key, tid) belongs.
-    pub(super) fn latch_for(&self, pinned: Pinned, key: &[u8], tid: &[u8]) -> Result<WriteGuard> {
+    /// The page of a level where (key, tid) belongs, latched exclusively.
+    pub(super) fn latch_at(
+        &self,
+        key: &[u8],
+        tid: &[u8],
+        level: u16,
+        path: &mut Path,
+    ) -> Result<WriteGuard> {
+        loop {
+            let pinned = self.descend(key, tid, level, path)?;
+            if let Some(guard) = self.latch_for(pinned, key, tid, path.freed)? {
+                return Ok(guard);
+            }
+            sched::check_interrupts()?;
+        }
+    }
+
+    /// The page of a level above a leaf where (key, tid) belongs, by the way to the leaf.
+    pub(super) fn latch_above(
+        &self,
+        key: &[u8],
+        tid: &[u8],
+        level: u16,
+        path: &Path,
+    ) -> Result<WriteGuard> {
+        if let Some(block) = path.blocks.get(usize::from(level)).filter(|block| **block != 0)
+            && let Some(guard) = self.latch_for(self.pin(*block)?, key, tid, path.freed)?
+        {
+            return Ok(guard);
+        }
+        self.latch_at(key, tid, level, &mut Path::default())
+    }
+
+    /// Latches a page exclusively and moves right to the one where (key, tid) belongs. None: pages were freed, and these
+    /// may be others.
+    fn latch_for(
+        &self,
+        pinned: Pinned,
+        key: &[u8],
+        tid: &[u8],
+        freed: Freed,
+    ) -> Result<Option<WriteGuard>> {
         let mut guard = pinned.write();
         let probe = Probe::new(key, tid);
         loop {
+            if !self.is_still(freed)? {
+                return Ok(None);
+            }
             let node = Node(guard.page());
             if !node.is_node() {
                 return Err(self.corrupted(guard.id().block));
             }
             if !node.is_beyond(&probe) {
-                return Ok(guard);
+                return Ok(Some(guard));
             }
             let right = node.right();
             drop(guard);
@@ -146,27 +251,46 @@ impl BTree {
         key: &[u8],
         mut f: impl FnMut(TupleId) -> bool,
     ) -> Result<()> {
-        let mut probe = Probe::new(key, &LOWEST);
-        let mut pinned = self.find(&mut probe, 0, &mut [0; MAX_LEVELS])?;
-        let mut from;
+        let mut from = LOWEST;
+        while !self.lookup_from(tx, key, &mut from, &mut f)? {
+            sched::check_interrupts()?;
+        }
+        Ok(())
+    }
+
+    /// A look-up from a row id on. False: pages were freed meanwhile, and it is to go on from the new `from`.
+    #[inline]
+    fn lookup_from(
+        &self,
+        tx: &Transaction,
+        key: &[u8],
+        from: &mut Tid,
+        f: &mut impl FnMut(TupleId) -> bool,
+    ) -> Result<bool> {
+        let (mut path, mut next) = (Path::default(), *from);
+        let mut probe = Probe::new(key, &next);
+        let mut pinned = self.find(&mut probe, 0, &mut path)?;
         loop {
             tx.reads_page(self.rel, pinned.id().block);
-            let found = self.peek(&pinned, |page| read_equal(Node(page), &probe))?;
+            let read = self.peek(&pinned, |page| read_equal(Node(page), &probe));
+            let Some(found) = self.if_still(path.freed, read)? else { return Ok(false) };
             for row in &found.rows[..found.count] {
                 if !f(*row) {
-                    return Ok(());
+                    return Ok(true);
                 }
             }
+            if let Some(last) = found.rows[..found.count].last() {
+                *from = TupleId { offset: last.offset + 1, ..*last }.to_bytes();
+            }
             match found.next {
-                Next::End => return Ok(()),
+                Next::End => return Ok(true),
                 Next::Right(right) => {
                     pinned = self.pin(right)?;
                     probe = probe.within(None);
                 }
                 Next::More => {
-                    let last = found.rows[found.count - 1];
-                    from = TupleId { offset: last.offset + 1, ..last }.to_bytes();
-                    probe = Probe::new(key, &from);
+                    next = *from;
+                    probe = Probe::new(key, &next);
                 }
             }
         }

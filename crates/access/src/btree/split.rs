@@ -12,7 +12,7 @@ use txn::{Transaction, TxnManager};
 use super::insert::Attempt;
 use super::node::{self, Body, CAPACITY, Entry, LOWEST, Node, Probe, Tid};
 use super::search::{MAX_LEVELS, Path};
-use super::{BTree, Inserted, Separator};
+use super::{BTree, Inserted, Searched, Separator};
 use crate::extension::{Extension, timed};
 
 /// Pages at the file's end that are looked at for leftovers of a crash.
@@ -80,7 +80,8 @@ impl BTree {
         Some(Reserve { tree: self, blocks, used: 0 })
     }
 
-    /// Fills the reserve: with pages that a crash left unused at the file's end, else by extending.
+    /// Fills the reserve: with pages that a crash left unused at the file's end, else by extending. Pages that vacuum freed
+    /// are in it already.
     pub(super) fn refill(&self) -> Result<()> {
         let mut extension = Extension::default();
         let mut searched = match self.shared().extending.try_lock() {
@@ -95,13 +96,14 @@ impl BTree {
         refilled
     }
 
-    fn refill_locked(&self, searched: &mut bool, extension: &mut Extension) -> Result<()> {
+    fn refill_locked(&self, searched: &mut Searched, extension: &mut Extension) -> Result<()> {
         if self.shared().spare.lock().len() >= MAX_LEVELS {
             return Ok(());
         }
         let blocks = self.storage.block_count(self.rel, Fork::Main)?;
-        if !std::mem::replace(searched, true) {
-            sched::at_work(WaitEvent::IORelationExtendSearch, || self.search_end(blocks))?;
+        if searched.from == 0 {
+            let search = || self.search_end(blocks);
+            searched.from = sched::at_work(WaitEvent::IORelationExtendSearch, search)?;
         }
         let count = (blocks / 8).clamp(MAX_LEVELS as u32, 128);
         let extend = || self.storage.extend(self.rel, Fork::Main, count);
@@ -112,16 +114,18 @@ impl BTree {
     }
 
     /// Takes zero pages at the end of a file of so many into the reserve. Nobody has had a page from
-    /// there yet, so they are nobody's.
-    fn search_end(&self, blocks: u32) -> Result<()> {
-        for block in (blocks.saturating_sub(SEARCH_PAGES).max(1)..blocks).rev() {
-            let pinned = self.pin(block)?;
+    /// there yet, so they are nobody's. Returns the first of them.
+    fn search_end(&self, blocks: u32) -> Result<u32> {
+        let mut from = blocks;
+        while from > blocks.saturating_sub(SEARCH_PAGES).max(1) {
+            let pinned = self.pin(from - 1)?;
             if !Node(pinned.read().page()).is_new() {
                 break;
             }
-            self.shared().spare.lock().push(block);
+            from -= 1;
+            self.shared().spare.lock().push(from);
         }
-        Ok(())
+        Ok(from)
     }
 
     /// Inserts an entry at `index` of a leaf that lacks room.
@@ -179,7 +183,7 @@ impl BTree {
                 pending = Some(bound);
                 break Top::Root(reserve.next()?, self.pin(0)?.write());
             }
-            page = self.latch_parent(level + 1, &bound, path)?;
+            page = self.latch_above(&bound.key, &bound.tid, level + 1, path)?;
             index = Node(page.page())
                 .lower_bound(&Probe::new(&bound.key, &bound.tid))
                 .ok_or_else(|| self.corrupted(page.id().block))?;
@@ -192,15 +196,6 @@ impl BTree {
         self.write_splits(splits, top, &pending);
         self.note_rightmost(ascending, new_leaf);
         Ok(Attempt::Done(Inserted::Done))
-    }
-
-    /// Latches the page of `level` that a bound belongs in.
-    fn latch_parent(&self, level: u16, bound: &Pending, path: &Path) -> Result<WriteGuard> {
-        let pinned = match path[usize::from(level) % MAX_LEVELS] {
-            0 => self.descend(&bound.key, &bound.tid, level, &mut [0; MAX_LEVELS])?,
-            block => self.pin(block)?,
-        };
-        self.latch_for(pinned, &bound.key, &bound.tid)
     }
 
     /// Writes everything in one mini-transaction; nothing in here can fail.

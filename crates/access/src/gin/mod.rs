@@ -323,7 +323,8 @@ impl IndexMethod for GinIndex {
     }
 
     fn clean_up(&self, manager: &TxnManager) -> Result<()> {
-        self.flush(manager, u64::MAX).map(drop)
+        self.flush(manager, u64::MAX)?;
+        self.tree.reclaim(manager)
     }
 
     fn check(&self) -> Result<Report> {
