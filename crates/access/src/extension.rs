@@ -57,6 +57,21 @@ pub(crate) fn timed<R>(time: &mut Duration, f: impl FnOnce() -> Result<R>) -> Re
     result
 }
 
+/// How far an index's file has been searched for pages that nobody uses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Searched {
+    /// What is known from this block on: it was there at the start and unused, or came later; 0: nothing has been
+    /// searched.
+    pub from: u32,
+    /// Pages below it, too.
+    pub everywhere: bool,
+}
+
+impl Searched {
+    /// Of an index that was made just now.
+    pub const ALL: Searched = Searched { from: 1, everywhere: true };
+}
+
 /// One extension, as it goes on.
 #[derive(Default)]
 pub(crate) struct Extension {

@@ -250,6 +250,108 @@ fn sessions_insert_search_and_vacuum_at_once() {
     db.destroy();
 }
 
+fn size(db: &Db, rel: RelId) -> u32 {
+    db.storage.block_count(rel, base::Fork::Main).expect("a file")
+}
+
+#[test]
+fn a_tree_that_loses_what_it_gets_does_not_grow() {
+    let mut db = Db::new();
+    let rel = db.rel();
+    AnyIndex::create(AccessMethod::Gist, &db.storage, rel).expect("create");
+    let mut model = Model::new();
+    let mut sizes = Vec::new();
+    for round in 0..8 {
+        let index = open(&db, rel);
+        let session = db.session();
+        let tx = session.begin();
+        // Ascending, so that whole pages become empty; in the last rounds all of them.
+        for n in round * 6_000..(round + 1) * 6_000 {
+            let value = u64::from(n);
+            index.insert(&tx, &span(value, value), row(n), Unique::No).expect("insert");
+            model.insert(row(n), value);
+        }
+        commit(tx);
+        drop(session);
+        let first = if round < 6 { round * 6_000 + 5_000 } else { u32::MAX };
+        let dead = |at: TupleId| at.block * 100 + u32::from(at.offset) - 1 < first;
+        model.retain(|row, _| !dead(*row));
+        index.bulk_delete(&dead).expect("delete");
+        if round % 3 == 2 {
+            // Whatever a crash leaves is found by the next vacuum.
+            db.storage.wal.flush(db.storage.wal.insert_position()).expect("flush");
+            drop(index);
+            db = db.crash();
+            compare(&db, &open(&db, rel), &model);
+        } else {
+            index.clean_up(&db.manager).expect("clean up");
+            compare(&db, &index, &model);
+        }
+        sizes.push(size(&db, rel));
+    }
+    assert!(sizes[7] <= sizes[0] * 5 / 2, "{sizes:?}");
+    db.destroy();
+}
+
+#[test]
+fn searches_miss_nothing_while_pages_come_and_go() {
+    let db = Db::new();
+    let rel = db.rel();
+    AnyIndex::create(AccessMethod::Gist, &db.storage, rel).expect("create");
+    let lasting = |n: u32| n.is_multiple_of(2_000);
+    let mut model = Model::new();
+    {
+        let index = open(&db, rel);
+        let session = db.session();
+        let tx = session.begin();
+        for n in (0..40_000).filter(|n| lasting(*n)) {
+            index.insert(&tx, &span(n.into(), n.into()), row(n), Unique::No).expect("insert");
+            model.insert(row(n), n.into());
+        }
+        commit(tx);
+    }
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let (db, stop, model) = (&db, &stop, &model);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(move || {
+                let index = open(db, rel);
+                let tree = index.as_covering().expect("a tree");
+                let session = db.session();
+                let tx = session.begin();
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    let all = Search::Tree(within(0, u64::MAX));
+                    let mut rows = found(db, &index, &all);
+                    rows.dedup();
+                    rows.retain(|row| model.contains_key(row));
+                    assert_eq!(rows.len(), model.len());
+                    let mut nearest = tree.nearest(nearest_to(5_000));
+                    nearest.expect(10);
+                    let mut seen = 0;
+                    while let Some(near) = nearest.next(&tx).expect("next") {
+                        seen += usize::from(model.contains_key(&near.found.root));
+                    }
+                    assert_eq!(seen, model.len());
+                }
+            });
+        }
+        let index = open(db, rel);
+        let session = db.session();
+        for round in 0..12 {
+            let tx = session.begin();
+            for n in (0..40_000).filter(|n| !lasting(*n) && n % 7 == round % 7) {
+                index.insert(&tx, &span(n.into(), n.into()), row(n), Unique::No).expect("insert");
+            }
+            commit(tx);
+            index.bulk_delete(&|row| !model.contains_key(&row)).expect("delete");
+            index.clean_up(&db.manager).expect("clean up");
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    compare(db, &open(db, rel), model);
+    assert!(size(db, rel) < 400, "{} pages", size(db, rel));
+}
+
 impl SummaryOps for Spans {
     fn empty(&self) -> Vec<u8> {
         span(u64::MAX, 0)

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use base::{Fork, PageId, RelId, Result, TupleId};
 use storage::Storage;
 
+use super::BTree;
 use super::insert::check_key;
 use super::node::{self, Body, CAPACITY, Entry, LOWEST, MAX_KEY, Tid};
-use super::{BTree, Searched};
-use crate::extension::next_of_build;
+use crate::extension::{Searched, next_of_build};
 
 /// Leaves are filled up to here.
 const LEAF_FILL: usize = CAPACITY * 9 / 10;

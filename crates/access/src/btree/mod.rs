@@ -30,6 +30,7 @@ use base::{PageId, RelId, Result, TupleId, WaitEvent};
 use sched::{Mutex, SpinLock};
 use storage::{Pinned, Storage};
 
+use crate::extension::Searched;
 use crate::registry::{self, RelState};
 
 pub use cursor::{Cursor, Entries};
@@ -66,16 +67,6 @@ pub struct TreeState {
     emptied: SpinLock<Vec<u32>>,
     /// Pages that are in no level and not free yet.
     deleted: SpinLock<Vec<u32>>,
-}
-
-/// How far the file has been searched for pages that are in no level.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Searched {
-    /// What is known from this block on: it was there at the start and unused, or came later; 0: nothing has been
-    /// searched.
-    from: u32,
-    /// Pages below it, too.
-    everywhere: bool,
 }
 
 impl Default for TreeState {

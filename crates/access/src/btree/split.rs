@@ -12,8 +12,8 @@ use txn::{Transaction, TxnManager};
 use super::insert::Attempt;
 use super::node::{self, Body, CAPACITY, Entry, LOWEST, Node, Probe, Tid};
 use super::search::{MAX_LEVELS, Path};
-use super::{BTree, Inserted, Searched, Separator};
-use crate::extension::{Extension, timed};
+use super::{BTree, Inserted, Separator};
+use crate::extension::{Extension, Searched, timed};
 
 /// Pages at the file's end that are looked at for leftovers of a crash.
 const SEARCH_PAGES: u32 = 64;

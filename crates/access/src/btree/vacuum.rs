@@ -36,9 +36,9 @@ use base::{Fork, PageId, Result, TupleId};
 use storage::{Pinned, WriteGuard};
 use txn::TxnManager;
 
+use super::BTree;
 use super::node::{self, Body, LOWEST, Node};
 use super::search::Path;
-use super::{BTree, Searched};
 
 /// Pages freed at a time: readers look at the tree anew each time.
 const FREED_AT_ONCE: usize = 128;
@@ -298,9 +298,4 @@ impl BTree {
         state.spare.lock().extend(spare);
         Ok(())
     }
-}
-
-impl Searched {
-    /// Of an index that was made just now.
-    pub(super) const ALL: Searched = Searched { from: 1, everywhere: true };
 }

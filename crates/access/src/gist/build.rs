@@ -5,7 +5,7 @@ use base::{Fork, PageId, Result};
 
 use super::page::{self, CAPACITY, Cell, Head, Target};
 use super::{GistIndex, ROOT};
-use crate::extension::next_of_build;
+use crate::extension::{Searched, next_of_build};
 use crate::method::NextEntry;
 
 /// Bytes of a page that a build fills.
@@ -42,7 +42,7 @@ impl GistIndex {
         }
         let mut builder = Builder { index: self, spare: 0..0 };
         builder.pack(next)?;
-        *self.shared().writing.lock() = true;
+        *self.shared().writing.lock() = Searched::ALL;
         self.shared().spare.lock().extend(builder.spare.rev());
         Ok(())
     }

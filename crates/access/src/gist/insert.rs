@@ -10,6 +10,7 @@ use txn::Transaction;
 
 use super::page::{self, Cell, Head, Node, Target};
 use super::{CHUNK, GistIndex, LEAST, LEVELS_MAX, ROOT, SEARCH_PAGES};
+use crate::extension::Searched;
 
 /// An inner page on the way down.
 struct Step {
@@ -228,16 +229,18 @@ impl GistIndex {
     }
 
     /// Fills the reserve: with pages that a crash left unused at the file's end, else by extending.
-    pub(super) fn refill(&self, searched: &mut bool) -> Result<()> {
+    pub(super) fn refill(&self, searched: &mut Searched) -> Result<()> {
         let state = self.shared();
         let had = state.spare.lock().len();
         let blocks = self.storage.block_count(self.rel, Fork::Main)?;
-        if !std::mem::replace(searched, true) {
+        if searched.from == 0 {
+            searched.from = blocks;
             for block in (blocks.saturating_sub(SEARCH_PAGES).max(2)..blocks).rev() {
                 if page::kind(self.pin(block)?.read().page()) != 0 {
                     break;
                 }
                 state.spare.lock().push(block);
+                searched.from = block;
             }
             if state.spare.lock().len() > had {
                 return Ok(());

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! * [`page`]: the pages. `insert`: descent, splits; `build`: from sorted entries; `scan`: searches, also
-//!   in order of distance; `verify`.
+//!   in order of distance; `vacuum`; `verify`.
 //! * One writer at a time changes the tree (`GistState::writing`). An insert is one mini-transaction: the leaf, the
 //!   keys above that must grow, pages that are split with their new neighbours, the meta page.
 //! * Readers hold one page's latch at a time. They note the number of the last split before they read a page,
@@ -17,25 +17,28 @@
 //!   is missed; an entry is met twice only by those who come by both ways, which searches allow for.
 //! * Searches read-lock every page that they visit; an insert looks for the locks of all pages whose keys it
 //!   changes, since a key that grows may lead into a subtree that a search has left out.
-//! * Pages never become free: a leaf that vacuum has emptied takes new entries.
+//! * Leaves that vacuum has emptied are taken out of the tree and used again; searches that were on their way to one begin
+//!   anew (`vacuum`).
 //! * SP-GiST's classes live in this tree, too (decision 0030): keys of theirs cover each other as well.
 
 mod build;
 mod insert;
 mod page;
 mod scan;
+mod vacuum;
 mod verify;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use base::{AccessMethod, Fork, PageId, RelId, Result, TupleId, WaitEvent, err};
-use page::Node;
+use base::{AccessMethod, PageId, RelId, Result, TupleId, WaitEvent, err};
 use sched::{Mutex, SpinLock};
 use storage::{Pinned, Storage};
-use txn::Transaction;
+use txn::{Transaction, TxnManager};
+use vacuum::Emptied;
 
 use crate::btree::{Inserted, Unique};
+use crate::extension::Searched;
 use crate::method::{Found, IndexMethod, NextEntry, Report, Search, wrong_search};
 use crate::registry::{self, RelState};
 
@@ -96,18 +99,24 @@ pub struct GistIndex {
 pub struct GistState {
     /// The number of the last split; below 0: not read yet.
     last_split: AtomicI64,
-    /// Held by whoever changes the tree; whether the file's end has been searched for pages that a crash left.
-    writing: Mutex<bool>,
-    /// Pages of the file that are not in use yet.
+    /// Held by whoever changes the tree; where the file has been searched for pages that are in no tree.
+    writing: Mutex<Searched>,
+    /// Pages of the file that are not in use.
     spare: SpinLock<Vec<u32>>,
+    /// How often pages were freed since the start.
+    freed: AtomicU64,
+    /// Findings of the last walk of vacuum.
+    emptied: SpinLock<Emptied>,
 }
 
 impl Default for GistState {
     fn default() -> GistState {
         GistState {
             last_split: AtomicI64::new(-1),
-            writing: Mutex::new(WaitEvent::LWLockIndexTreeWriter, false),
+            writing: Mutex::new(WaitEvent::LWLockIndexTreeWriter, Searched::default()),
             spare: SpinLock::new(Vec::new()),
+            freed: AtomicU64::new(0),
+            emptied: SpinLock::new(Emptied::default()),
         }
     }
 }
@@ -117,7 +126,9 @@ impl GistState {
     pub(crate) fn reset(&self) {
         self.last_split.store(-1, Ordering::Release);
         *self.spare.lock() = Vec::new();
-        *self.writing.lock() = false;
+        *self.writing.lock() = Searched::default();
+        self.freed.fetch_add(1, Ordering::Release);
+        *self.emptied.lock() = Emptied::default();
     }
 }
 
@@ -176,62 +187,6 @@ impl GistIndex {
         Ok(())
     }
 
-    /// Takes entries out page by page. One that moves to a page that was passed already is met there, since
-    /// pages that were split since the beginning say where to.
-    fn delete_dead(&self, dead: &dyn Fn(TupleId) -> bool) -> Result<u64> {
-        let begin = self.last_split()?;
-        let mut removed = 0;
-        let mut block = ROOT;
-        while block < self.storage.block_count(self.rel, Fork::Main)? {
-            let mut at = block;
-            loop {
-                sched::check_interrupts()?;
-                let (gone, right) = self.clean_page(at, begin, dead)?;
-                removed += gone;
-                if right == 0 || right > block {
-                    break;
-                }
-                at = right;
-            }
-            block += 1;
-        }
-        Ok(removed)
-    }
-
-    /// Cleans one page; returns how many entries went, and the page that took cells of it since split `begin`.
-    fn clean_page(
-        &self,
-        block: u32,
-        begin: u64,
-        dead: &dyn Fn(TupleId) -> bool,
-    ) -> Result<(u64, u32)> {
-        let _turn = self.shared().writing.lock();
-        let guard = self.storage.pool.pin_scan(PageId::main(self.rel, block))?.write();
-        let node = Node(guard.page());
-        if page::kind(guard.page()) == 0 {
-            return Ok((0, 0));
-        }
-        if !node.is_node() {
-            return Err(self.corrupted(block));
-        }
-        let right = if node.split() > begin { node.right() } else { 0 };
-        if !node.is_leaf() {
-            return Ok((0, right));
-        }
-        let mut cells = node.owned().ok_or_else(|| self.corrupted(block))?;
-        let before = cells.len();
-        cells.retain(|cell| !matches!(cell.target, page::Target::Row(row) if dead(row)));
-        let gone = before - cells.len();
-        if gone > 0 {
-            let head = page::Head::of(node);
-            let mut mtr = self.storage.mtr();
-            let target = mtr.add(guard);
-            page::write(&mut mtr, target, head, &cells);
-            mtr.commit();
-        }
-        Ok((gone as u64, right))
-    }
-
     /// Whether a row has an entry with this key.
     fn has(&self, tx: &Transaction, entry: &[u8], root: TupleId) -> Result<bool> {
         let ops = self.ops.clone();
@@ -285,6 +240,10 @@ impl IndexMethod for GistIndex {
 
     fn bulk_delete(&self, dead: &dyn Fn(TupleId) -> bool) -> Result<u64> {
         self.delete_dead(dead)
+    }
+
+    fn clean_up(&self, _manager: &TxnManager) -> Result<()> {
+        self.reclaim()
     }
 
     fn check(&self) -> Result<Report> {

@@ -1,13 +1,14 @@
 //! Pages of a search tree.
 //!
 //! ```text
-//! meta  | storage | kind | … | last split's number                                      |
+//! meta  | storage | kind | … | last split's number | how often pages were freed         |
 //! node  | storage | kind | level | count | lowest cell | right | … | split | slots → … ← cells |
 //! ```
 //!
 //! A slot is a cell's place and length, two bytes each. A cell is four bytes of child (inner pages) or six of row
 //! id (leaves, level 0), and a key. Cells that no slot names are garbage until the page is written anew.
-//! `split` is the number of the split that last moved cells from this page to the one at `right`.
+//! `split` is the number of the split that last moved cells from this page to the one at `right`. A page that vacuum took
+//! out of the tree is of level [`DELETED`] and without cells; a free one is of zeros behind storage's header.
 
 use base::TupleId;
 use storage::{Mtr, PAGE_HEADER, PAGE_SIZE, Page, PageRef};
@@ -16,8 +17,12 @@ use storage::{Mtr, PAGE_HEADER, PAGE_SIZE, Page, PageRef};
 pub const KIND_META: u16 = 0x474D;
 pub const KIND_NODE: u16 = 0x474E;
 
+/// The level of a page that is in the tree no more.
+pub const DELETED: u16 = u16::MAX;
+
 const KIND: usize = PAGE_HEADER;
 const META_SPLIT: usize = PAGE_HEADER + 8;
+const META_FREED: usize = PAGE_HEADER + 16;
 const LEVEL: usize = PAGE_HEADER + 2;
 const COUNT: usize = PAGE_HEADER + 4;
 const LOWEST: usize = PAGE_HEADER + 6;
@@ -90,6 +95,16 @@ pub fn last_split(page: &Page) -> Option<u64> {
     (kind(page) == KIND_META).then(|| u64_at(page, META_SPLIT))
 }
 
+/// How often pages were freed, from the meta page; None when it is none.
+pub fn freed(page: &Page) -> Option<u64> {
+    (kind(page) == KIND_META).then(|| u64_at(page, META_FREED))
+}
+
+/// Writes it.
+pub fn put_freed(mtr: &mut Mtr<'_>, page: PageRef, freed: u64) {
+    mtr.put_u64(page, META_FREED, freed);
+}
+
 /// Begins the meta page.
 pub fn init_meta(mtr: &mut Mtr<'_>, page: PageRef) {
     mtr.init(page);
@@ -113,6 +128,10 @@ impl<'p> Node<'p> {
 
     pub fn level(self) -> u16 {
         u16_at(self.0, LEVEL)
+    }
+
+    pub fn is_deleted(self) -> bool {
+        self.level() == DELETED
     }
 
     pub fn is_leaf(self) -> bool {

@@ -44,9 +44,23 @@ impl GistIndex {
         search: &TreeSearch,
         found: &mut dyn FnMut(Found, &[u8]),
     ) -> Result<()> {
+        while !self.find_once(tx, search, found)? {
+            sched::check_interrupts()?;
+        }
+        Ok(())
+    }
+
+    /// A search from the root; false: pages were freed meanwhile, and it is to begin anew.
+    fn find_once(
+        &self,
+        tx: &Transaction,
+        search: &TreeSearch,
+        found: &mut dyn FnMut(Found, &[u8]),
+    ) -> Result<bool> {
+        let freed = self.freed()?;
         let mut todo = vec![(ROOT, self.last_split()?)];
         while let Some((block, known)) = todo.pop() {
-            self.visit(tx, block, known, &mut |visited| match visited {
+            let is_read = self.visit(tx, block, (known, freed), &mut |visited| match visited {
                 Visited::Right(right) => {
                     todo.push((right, known));
                     Ok(())
@@ -64,23 +78,30 @@ impl GistIndex {
                     Ok(())
                 }
             })?;
+            if !is_read {
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Reads a page, found when `known` was the last split.
+    /// Reads a page, found when `known` was the last split and pages had been freed so often. False: they have been
+    /// since, and it may be another page.
     fn visit(
         &self,
         tx: &Transaction,
         block: u32,
-        known: u64,
+        (known, freed): (u64, u64),
         each: &mut dyn FnMut(Visited<'_>) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         sched::check_interrupts()?;
         tx.reads_page(self.rel, block);
         let now = self.last_split()?;
         let pinned = self.pin(block)?;
         let guard = pinned.read();
+        if self.freed()? != freed {
+            return Ok(false);
+        }
         storage::prefetch_page(guard.page());
         let node = Node(guard.page());
         if !node.is_node() {
@@ -93,7 +114,7 @@ impl GistIndex {
             let (target, key) = node.cell(n).ok_or_else(|| self.corrupted(block))?;
             each(Visited::Cell(target, key, now))?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Rows by distance, the nearest first.
@@ -105,6 +126,7 @@ impl GistIndex {
             pruned: Vec::new(),
             nearest: KNearest::default(),
             begun: false,
+            freed: 0,
             seen: HashSet::default(),
             with_keys: false,
         }
@@ -198,6 +220,8 @@ pub struct Nearest {
     pruned: Vec<Waiting>,
     nearest: KNearest,
     begun: bool,
+    /// How often pages had been freed when it was begun.
+    freed: u64,
     /// Rows that were returned: a page that is split meanwhile may be come by twice.
     seen: HashSet<TupleId, PlaceHash>,
     with_keys: bool,
@@ -240,6 +264,16 @@ impl KNearest {
 }
 
 impl Nearest {
+    /// Begins at the root.
+    fn begin(&mut self) -> Result<()> {
+        self.heap.clear();
+        self.pruned.clear();
+        self.freed = self.index.freed()?;
+        let what = What::Page(ROOT, self.index.last_split()?);
+        self.heap.push(Waiting { distance: None, what, more: None });
+        Ok(())
+    }
+
     /// The rows come with their keys.
     #[must_use]
     pub fn with_keys(mut self) -> Nearest {
@@ -257,8 +291,7 @@ impl ByDistance for Nearest {
 
     fn next(&mut self, tx: &Transaction) -> Result<Option<Near>> {
         if !std::mem::replace(&mut self.begun, true) {
-            let what = What::Page(ROOT, self.index.last_split()?);
-            self.heap.push(Waiting { distance: None, what, more: None });
+            self.begin()?;
         }
         loop {
             let next = match self.heap.pop() {
@@ -296,7 +329,7 @@ impl ByDistance for Nearest {
             let (search, nearest) = (&self.search, &mut self.nearest);
             let with_keys = self.with_keys;
             let mut distances = Distances::new();
-            self.index.visit(tx, block, known, &mut |visited| {
+            let is_read = self.index.visit(tx, block, (known, self.freed), &mut |visited| {
                 let (target, key, split) = match visited {
                     Visited::Right(right) => {
                         let what = What::Page(right, known);
@@ -341,6 +374,11 @@ impl ByDistance for Nearest {
                 }
                 Ok(())
             })?;
+            if !is_read {
+                // What waits may be gone. The rows that were returned are known; the bound would count rows twice.
+                self.nearest = KNearest::default();
+                self.begin()?;
+            }
         }
     }
 }

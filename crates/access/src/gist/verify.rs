@@ -68,7 +68,12 @@ impl GistIndex {
         }
         for block in 0..blocks {
             sched::check_interrupts()?;
-            if !seen.contains(&block) && page::kind(self.pin(block)?.read().page()) != 0 {
+            if seen.contains(&block) {
+                continue;
+            }
+            let pinned = self.pin(block)?;
+            let guard = pinned.read();
+            if page::kind(guard.page()) != 0 && !Node(guard.page()).is_deleted() {
                 report.findings.push(format!("block {block} is not in the tree"));
             }
         }

@@ -49,7 +49,10 @@ pub(super) fn truncate(
         tell(
             cx,
             speaks,
-            format!("table \"{}\": suspending truncate due to conflicting lock request", table.name),
+            format!(
+                "table \"{}\": suspending truncate due to conflicting lock request",
+                table.name
+            ),
         );
     }
     Ok(())
