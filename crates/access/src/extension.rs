@@ -60,7 +60,7 @@ pub(crate) fn timed<R>(time: &mut Duration, f: impl FnOnce() -> Result<R>) -> Re
 /// How far an index's file has been searched for pages that nobody uses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Searched {
-    /// What is known from this block on: it was there at the start and unused, or came later; 0: nothing has been
+    /// Pages from this block on are known: they were there at the start and unused, or came later; 0: nothing has been
     /// searched.
     pub from: u32,
     /// Pages below it, too.

@@ -72,6 +72,19 @@ pub struct Report {
     pub entries: Vec<(Vec<u8>, TupleId)>,
 }
 
+/// The entries of an index, and the bytes that have none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IndexContents {
+    /// Pages of the file.
+    pub pages: u64,
+    /// Entries of leaves.
+    pub entries: u64,
+    /// Their bytes.
+    pub entry_bytes: u64,
+    /// Bytes of leaves without entries, and of pages that nobody uses.
+    pub free_bytes: u64,
+}
+
 /// An index method.
 pub trait IndexMethod: Sized {
     /// Which it is.

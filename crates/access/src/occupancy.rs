@@ -11,6 +11,8 @@ use crate::gin::GinIndex;
 use crate::hash::HashIndex;
 use crate::hash::page::{self as bucket, Chained};
 
+pub use crate::method::IndexContents;
+
 /// The pages of a B-tree.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TreePages {
@@ -52,6 +54,30 @@ pub struct HashPages {
 }
 
 impl BTree {
+    /// Counts its entries and what is free.
+    ///
+    /// # Errors
+    /// I/O, checksums, interrupts.
+    pub fn contents(&self) -> Result<IndexContents> {
+        let blocks = self.storage.block_count(self.rel, Fork::Main)?;
+        let mut all = IndexContents { pages: u64::from(blocks), ..IndexContents::default() };
+        for block in 1..blocks {
+            sched::check_interrupts()?;
+            let pinned = self.pin(block)?;
+            let guard = pinned.read();
+            let node = Node(guard.page());
+            if !node.is_node() || node.is_deleted() {
+                all.free_bytes += storage::PAGE_SIZE as u64;
+            } else if node.level() == 0 {
+                all.entries += node.count() as u64;
+                let bytes = node.entries().map(|e| node::entry_size(e.key.len(), false) as u64);
+                all.entry_bytes += bytes.sum::<u64>();
+                all.free_bytes += (node.room() + node.garbage()) as u64;
+            }
+        }
+        Ok(all)
+    }
+
     /// Counts its pages and their contents.
     ///
     /// # Errors
@@ -83,6 +109,23 @@ impl BTree {
 }
 
 impl HashIndex {
+    /// Counts its entries and what is free.
+    ///
+    /// # Errors
+    /// I/O, checksums, interrupts.
+    pub fn contents(&self) -> Result<IndexContents> {
+        let pages = self.occupancy()?;
+        let entry = bucket::ENTRY as u64;
+        let blocks = self.storage.block_count(self.rel, Fork::Main)?;
+        Ok(IndexContents {
+            pages: u64::from(blocks),
+            entries: pages.entries,
+            entry_bytes: pages.entries * entry,
+            free_bytes: (pages.room - pages.entries) * entry
+                + pages.unused * storage::PAGE_SIZE as u64,
+        })
+    }
+
     /// Counts its pages and their contents.
     ///
     /// # Errors

@@ -167,6 +167,36 @@ fn a_tree_grows_shrinks_and_grows_again() {
 }
 
 #[test]
+fn a_page_of_zeros_is_an_error() {
+    let db = Db::new();
+    let rel = db.rel();
+    AnyIndex::create(AccessMethod::Gist, &db.storage, rel).expect("create");
+    let mut model = Model::new();
+    add(&db, &open(&db, rel), &mut model, 0..3_000);
+    let rows = model.len();
+    common::with_each_page_zeroed(db, rel, &|db| {
+        let index = open(db, rel);
+        let session = db.session();
+        let count = || {
+            let (mut found, tx) = (0, session.begin());
+            let all = Search::Tree(within(0, u64::MAX));
+            index.collect(&tx, &all, &mut |_| found += 1).map(|()| found)
+        };
+        let first = count();
+        let cleaned = index.bulk_delete(&|_| false).and_then(|_| index.clean_up(&db.manager));
+        let tx = session.begin();
+        let added = (0..1_000_u64).try_for_each(|n| {
+            let value = n * 10;
+            index.insert(&tx, &span(value, value), row(90_000 + n as u32), Unique::No).map(drop)
+        });
+        let whole = if added.is_ok() { rows + 1_000 } else { rows };
+        let wrong = first.is_ok_and(|found| found != rows)
+            || cleaned.is_ok() && count().is_ok_and(|found| found < whole);
+        wrong.then(|| "rows are missing".to_owned())
+    });
+}
+
+#[test]
 fn a_crash_loses_nothing_and_leaves_no_half_of_a_split() {
     let mut db = Db::new();
     let rel = db.rel();

@@ -579,7 +579,7 @@ impl Body {
         body
     }
 
-    /// What is left of a page that is taken out of the tree: see [`DELETED`].
+    /// The rest of a page that is taken out of the tree: see [`DELETED`].
     pub fn deleted(node: Node<&Page>) -> Body {
         let mut body = Body { root: false, deleted: true, ..Body::like(node) };
         body.set_high(&[], &LOWEST);

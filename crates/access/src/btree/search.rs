@@ -127,7 +127,7 @@ impl BTree {
         Ok(self.freed()? == freed)
     }
 
-    /// What came of reading a page by a block number; None: it, or the error, may be another page's.
+    /// The result of reading a page by a block number; None: it, or the error, may be another page's.
     #[inline]
     pub(super) fn if_still<R>(&self, freed: Freed, read: Result<R>) -> Result<Option<R>> {
         if self.is_still(freed)? { read.map(Some) } else { Ok(None) }

@@ -113,8 +113,8 @@ impl BTree {
         Ok(())
     }
 
-    /// Takes zero pages at the end of a file of so many into the reserve. Nobody has had a page from
-    /// there yet, so they are nobody's. Returns the first of them.
+    /// Takes zero pages at the end of a file of so many into the reserve, unless the tree leads to one, which was damaged.
+    /// Nobody has had a page from there yet, so they are nobody's. Returns the first of them.
     fn search_end(&self, blocks: u32) -> Result<u32> {
         let mut from = blocks;
         while from > blocks.saturating_sub(SEARCH_PAGES).max(1) {
@@ -123,7 +123,13 @@ impl BTree {
                 break;
             }
             from -= 1;
-            self.shared().spare.lock().push(from);
+        }
+        if from < blocks {
+            let used = self.pages_with_parents()?;
+            if let Some(damaged) = (from..blocks).find(|block| used.contains(block)) {
+                return Err(self.corrupted(damaged));
+            }
+            self.shared().spare.lock().extend((from..blocks).rev());
         }
         Ok(from)
     }

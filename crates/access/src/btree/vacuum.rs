@@ -30,6 +30,7 @@
 //! * Latches are taken from the leaves upwards and from left to right, as everywhere in the tree. Pages are unlinked and freed
 //!   by vacuum only, of which a table has one at a time.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering::AcqRel;
 
 use base::{Fork, PageId, Result, TupleId};
@@ -281,21 +282,50 @@ impl BTree {
 
     fn find_unknown_below(&self, end: u32) -> Result<()> {
         let (mut spare, mut deleted) = (Vec::new(), Vec::new());
+        let used = self.pages_with_parents()?;
         for block in 1..end {
             sched::check_interrupts()?;
             let pinned = self.storage.pool.pin_scan(PageId::main(self.rel, block))?;
             let guard = pinned.read();
             let node = Node(guard.page());
-            if node.is_new() {
-                spare.push(block);
-            } else if node.is_deleted() {
-                deleted.push(block);
+            if !node.is_new() && !node.is_deleted() {
+                continue;
             }
+            // A page of zeros that the tree leads to was damaged. It must not get a second place in the tree.
+            if used.contains(&block) {
+                return Err(self.corrupted(block));
+            }
+            if node.is_new() { spare.push(block) } else { deleted.push(block) }
         }
         let state = self.shared();
         spare.reverse();
         state.deleted.lock().extend(deleted);
         state.spare.lock().extend(spare);
         Ok(())
+    }
+
+    /// The pages that the tree consists of, by the pages above the leaves. What splits add meanwhile may be missing.
+    pub(super) fn pages_with_parents(&self) -> Result<HashSet<u32>> {
+        let (root, height) = self.root()?;
+        let mut used = HashSet::from([0, root]);
+        let mut leftmost = root;
+        for level in (1..=height).rev() {
+            let mut block = leftmost;
+            let mut first_child = None;
+            while block != 0 {
+                sched::check_interrupts()?;
+                let pinned = self.pin(block)?;
+                let guard = pinned.read();
+                let node = Node(guard.page());
+                if !node.is_node() || node.level() != level {
+                    return Err(self.corrupted(block));
+                }
+                used.extend(node.entries().map(|entry| entry.child));
+                first_child = first_child.or(node.entry(0).map(|entry| entry.child));
+                block = node.right();
+            }
+            leftmost = first_child.ok_or_else(|| self.corrupted(leftmost))?;
+        }
+        Ok(used)
     }
 }

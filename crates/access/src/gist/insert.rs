@@ -234,14 +234,7 @@ impl GistIndex {
         let had = state.spare.lock().len();
         let blocks = self.storage.block_count(self.rel, Fork::Main)?;
         if searched.from == 0 {
-            searched.from = blocks;
-            for block in (blocks.saturating_sub(SEARCH_PAGES).max(2)..blocks).rev() {
-                if page::kind(self.pin(block)?.read().page()) != 0 {
-                    break;
-                }
-                state.spare.lock().push(block);
-                searched.from = block;
-            }
+            searched.from = self.search_end(blocks)?;
             if state.spare.lock().len() > had {
                 return Ok(());
             }
@@ -253,6 +246,28 @@ impl GistIndex {
         spare.extend((first..first + count).rev());
         spare.extend(known);
         Ok(())
+    }
+}
+
+impl GistIndex {
+    /// Takes zero pages at the end of a file of so many into the reserve, unless the tree leads to one, which was damaged.
+    /// Returns the first of them.
+    fn search_end(&self, blocks: u32) -> Result<u32> {
+        let mut from = blocks;
+        while from > blocks.saturating_sub(SEARCH_PAGES).max(2) {
+            if page::kind(self.pin(from - 1)?.read().page()) != 0 {
+                break;
+            }
+            from -= 1;
+        }
+        if from < blocks {
+            let used = self.pages_with_parents()?;
+            if let Some(damaged) = (from..blocks).find(|block| used.contains(block)) {
+                return Err(self.corrupted(damaged));
+            }
+            self.shared().spare.lock().extend((from..blocks).rev());
+        }
+        Ok(from)
     }
 }
 

@@ -28,18 +28,18 @@ mod scan;
 mod vacuum;
 mod verify;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use base::{AccessMethod, PageId, RelId, Result, TupleId, WaitEvent, err};
+use base::{AccessMethod, Fork, PageId, RelId, Result, TupleId, WaitEvent, err};
 use sched::{Mutex, SpinLock};
 use storage::{Pinned, Storage};
 use txn::{Transaction, TxnManager};
-use vacuum::Emptied;
 
 use crate::btree::{Inserted, Unique};
 use crate::extension::Searched;
-use crate::method::{Found, IndexMethod, NextEntry, Report, Search, wrong_search};
+use crate::method::{Found, IndexContents, IndexMethod, NextEntry, Report, Search, wrong_search};
 use crate::registry::{self, RelState};
 
 pub use crate::found::{Distances, Near};
@@ -107,6 +107,19 @@ pub struct GistState {
     freed: AtomicU64,
     /// Findings of the last walk of vacuum.
     emptied: SpinLock<Emptied>,
+}
+
+/// Findings of vacuum's last walk.
+#[derive(Default)]
+struct Emptied {
+    /// Leaves without cells.
+    leaves: Vec<u32>,
+    /// Each page's parent, as it was when the parent was read.
+    parents: HashMap<u32, u32>,
+    /// Pages that are out of the tree and not free.
+    deleted: Vec<u32>,
+    /// Pages of zeros that nobody has looked at since the start.
+    unknown: Vec<u32>,
 }
 
 impl Default for GistState {
@@ -185,6 +198,31 @@ impl GistIndex {
             ));
         }
         Ok(())
+    }
+
+    /// Counts its entries and what is free.
+    ///
+    /// # Errors
+    /// I/O, checksums, interrupts.
+    pub fn contents(&self) -> Result<IndexContents> {
+        let blocks = self.storage.block_count(self.rel, Fork::Main)?;
+        let mut all = IndexContents { pages: u64::from(blocks), ..IndexContents::default() };
+        for block in ROOT..blocks {
+            sched::check_interrupts()?;
+            let pinned = self.pin(block)?;
+            let guard = pinned.read();
+            let node = page::Node(guard.page());
+            if !node.is_node() || node.is_deleted() {
+                all.free_bytes += storage::PAGE_SIZE as u64;
+            } else if node.is_leaf() {
+                let cells = node.owned().ok_or_else(|| self.corrupted(block))?;
+                let bytes = cells.iter().map(|cell| cell.size() as u64).sum::<u64>();
+                all.entries += cells.len() as u64;
+                all.entry_bytes += bytes;
+                all.free_bytes += page::CAPACITY as u64 - bytes;
+            }
+        }
+        Ok(all)
     }
 
     /// Whether a row has an entry with this key.

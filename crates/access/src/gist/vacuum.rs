@@ -19,27 +19,16 @@
 //!   has read, or comes to a page that it has read.
 //! * Pages are unlinked and freed by vacuum, of which a table has one at a time, as the tree's only writer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
 use base::{Fork, PageId, Result, TupleId};
 
 use super::page::{self, Head, Node, Target};
-use super::{GistIndex, ROOT};
+use super::{Emptied, GistIndex, ROOT};
 
 /// Pages freed at a time: searches begin anew each time.
 const FREED_AT_ONCE: usize = 128;
-
-/// Findings of a walk.
-#[derive(Default)]
-pub(super) struct Emptied {
-    /// Leaves without cells.
-    leaves: Vec<u32>,
-    /// Each page's parent, as it was when the parent was read.
-    parents: HashMap<u32, u32>,
-    /// Pages that are out of the tree and not free.
-    deleted: Vec<u32>,
-}
 
 /// A page as a walk found it.
 struct Visited {
@@ -113,7 +102,7 @@ impl GistIndex {
         let node = Node(guard.page());
         if page::kind(guard.page()) == 0 {
             if block < unknown_below {
-                state.spare.lock().push(block);
+                state.emptied.lock().unknown.push(block);
             }
             return Ok(Visited { gone: 0, right: 0 });
         }
@@ -155,10 +144,15 @@ impl GistIndex {
 
     /// Takes the pages that the walk found empty out of the tree, for new use.
     pub(super) fn reclaim(&self) -> Result<()> {
-        let (leaves, parents) = {
-            let mut emptied = self.shared().emptied.lock();
-            (std::mem::take(&mut emptied.leaves), std::mem::take(&mut emptied.parents))
-        };
+        let Emptied { leaves, parents, unknown, deleted } =
+            std::mem::take(&mut *self.shared().emptied.lock());
+        self.shared().emptied.lock().deleted = deleted;
+        // A page of zeros that the tree leads to was damaged. It must not get a second place in the tree.
+        if let Some(damaged) = unknown.iter().find(|block| parents.contains_key(block)) {
+            self.shared().writing.lock().everywhere = false;
+            return Err(self.corrupted(*damaged));
+        }
+        self.shared().spare.lock().extend(unknown);
         for leaf in leaves {
             sched::check_interrupts()?;
             self.unlink(leaf, &parents)?;
@@ -216,6 +210,32 @@ impl GistIndex {
         mtr.commit();
         self.shared().emptied.lock().deleted.extend(gone);
         Ok(())
+    }
+
+    /// The pages that the tree consists of, by the pages above the leaves. The caller is the only writer.
+    pub(super) fn pages_with_parents(&self) -> Result<HashSet<u32>> {
+        let mut used = HashSet::from([0, ROOT]);
+        let mut todo = vec![ROOT];
+        while let Some(block) = todo.pop() {
+            sched::check_interrupts()?;
+            let pinned = self.pin(block)?;
+            let guard = pinned.read();
+            let node = Node(guard.page());
+            if !node.is_node() {
+                return Err(self.corrupted(block));
+            }
+            if node.is_leaf() {
+                continue;
+            }
+            let level = node.level();
+            for (target, _) in node.cells().ok_or_else(|| self.corrupted(block))? {
+                let Target::Child(child) = target else { continue };
+                if used.insert(child) && level > 1 {
+                    todo.push(child);
+                }
+            }
+        }
+        Ok(used)
     }
 
     /// Gives the unlinked pages to the reserve.

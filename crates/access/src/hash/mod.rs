@@ -229,17 +229,36 @@ impl HashIndex {
             return Ok(());
         }
         let blocks = self.storage.block_count(self.rel, Fork::Main)?;
-        if !std::mem::replace(&mut *searched, true) {
-            for block in (blocks.saturating_sub(SEARCH_PAGES).max(1)..blocks).rev() {
-                if page::kind(self.pin(block)?.read().page()) != 0 {
-                    break;
-                }
-                state.spare.lock().push(block);
-            }
+        if !*searched {
+            self.search_end(blocks)?;
+            *searched = true;
         }
         let count = (blocks / 8).clamp(RESERVE as u32 * 2, CHUNK);
         let first = self.storage.extend(self.rel, Fork::Main, count)?;
         state.spare.lock().extend((first..first + count).rev());
+        Ok(())
+    }
+
+    /// Takes zero pages at the end of a file of so many into the reserve, unless a directory leads to one, which was
+    /// damaged.
+    fn search_end(&self, blocks: u32) -> Result<()> {
+        let mut from = blocks;
+        while from > blocks.saturating_sub(SEARCH_PAGES).max(1) {
+            if page::kind(self.pin(from - 1)?.read().page()) != 0 {
+                break;
+            }
+            from -= 1;
+        }
+        if from == blocks {
+            return Ok(());
+        }
+        for bucket in 0..=self.meta()?.shape.max {
+            let block = self.block_of(bucket)?;
+            if block >= from {
+                return Err(self.corrupted(block));
+            }
+        }
+        self.shared().spare.lock().extend((from..blocks).rev());
         Ok(())
     }
 

@@ -39,6 +39,9 @@ impl HashIndex {
     fn clean_bucket(&self, bucket: u32, dead: &dyn Fn(TupleId) -> bool) -> Result<u64> {
         let mut before = loop {
             let first = self.pin(self.block_of(bucket)?)?.write();
+            if !Chained(first.page()).is_primary() {
+                return Err(self.corrupted(first.id().block));
+            }
             if Chained(first.page()).flags() & (SPLITTING | FILLING) == 0 {
                 break first;
             }
@@ -54,7 +57,11 @@ impl HashIndex {
             if next == 0 {
                 return Ok(removed);
             }
-            let (page, now) = self.sift(self.pin(next)?.write(), dead, removed);
+            let page = self.pin(next)?.write();
+            if !Chained(page.page()).is_overflow() {
+                return Err(self.corrupted(next));
+            }
+            let (page, now) = self.sift(page, dead, removed);
             removed = now;
             let room = CAPACITY - Chained(before.page()).count();
             if Chained(page.page()).count() <= room {

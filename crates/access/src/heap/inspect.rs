@@ -38,7 +38,7 @@ impl Heap {
             out.free_bytes = page::EMPTY_PAGE as u64;
             return Ok(out);
         }
-        out.free_bytes = page::room(page) as u64;
+        out.free_bytes = page::upper(page).saturating_sub(page::lower(page)) as u64;
         for (_, line) in page::lines(page) {
             let Line::Normal(at, len) = line else { continue };
             let mask = page::mask(page, at);

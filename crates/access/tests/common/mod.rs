@@ -372,6 +372,45 @@ impl Table {
     }
 }
 
+/// For each page of an index: starts a server on files in which that page is one of zeros, and calls `use_it`, which uses
+/// the index in every way and says whether something was wrong or missing that nobody complained of.
+pub fn with_each_page_zeroed(db: Db, rel: RelId, use_it: &dyn Fn(&Db) -> Option<String>) {
+    use std::os::unix::fs::FileExt;
+    db.storage.shutdown().expect("shutdown");
+    let dir = db.dir.clone();
+    drop(db);
+    let sound = fresh_dir();
+    copy(&dir, &sound);
+    let path = format!("base/{}", rel.0);
+    let length = std::fs::metadata(sound.join(&path)).expect("the file").len();
+    for block in 0..length / storage::PAGE_SIZE as u64 {
+        std::fs::remove_dir_all(&dir).expect("remove");
+        copy(&sound, &dir);
+        let file = std::fs::OpenOptions::new().write(true).open(dir.join(&path)).expect("open");
+        let at = block * storage::PAGE_SIZE as u64;
+        file.write_all_at(&[0; storage::PAGE_SIZE], at).expect("write");
+        let db = Db::open(dir.clone());
+        if let Some(wrong) = use_it(&db) {
+            panic!("block {block} of {path} is zeroed: {wrong}");
+        }
+        db.storage.abandon();
+    }
+    std::fs::remove_dir_all(&dir).expect("remove");
+    std::fs::remove_dir_all(&sound).expect("remove");
+}
+
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir_all(to).expect("create");
+    for entry in std::fs::read_dir(from).expect("read") {
+        let entry = entry.expect("read");
+        let target = to.join(entry.file_name());
+        match entry.file_type().expect("type").is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).expect("copy")),
+        }
+    }
+}
+
 /// Numbers that look random and are the same in every run with the same seed.
 pub struct Random(pub u64);
 
