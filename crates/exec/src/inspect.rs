@@ -5,9 +5,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use access::check::KeyOf;
-use access::heap::inspect::Contents;
-pub use access::heap::inspect::{Item, bounds, items};
-use access::occupancy::{HashPages, TreePages};
+pub use access::heap::inspect::{Contents, Item, bounds, items};
+use access::occupancy::{HashPages, IndexContents, TreePages};
 use access::{AnyIndex, Heap};
 use base::{RelId, Result, err};
 use catalog::{Index, Table};
@@ -29,10 +28,11 @@ pub enum Paged {
     Index(Arc<Index>),
 }
 
-/// A relation by its oid, if it has pages of its own; `Err(name, kind)` inside: it has none.
+/// A relation by its oid, if it has pages of its own; `Err(name, kind)` inside: it has none. It is locked as for a query, so
+/// that its file does not become shorter meanwhile.
 ///
 /// # Errors
-/// `42P01`.
+/// `42P01`, those of locking.
 pub fn relation(
     cx: &mut ExecContext<'_>,
     id: u32,
@@ -41,14 +41,20 @@ pub fn relation(
     if let Some(index) = view.index(id) {
         return Ok(match index.rel {
             0 => Err((index.name.clone(), "partitioned indexes")),
-            _ => Ok(Paged::Index(index.clone())),
+            _ => {
+                relation_lock::lock(cx, index.table, LockMode::AccessShare)?;
+                Ok(Paged::Index(index.clone()))
+            }
         });
     }
     if let Some(table) = view.table(id) {
         return Ok(match table.rel {
             0 if table.is_partitioned() => Err((table.name.clone(), "partitioned tables")),
             0 => Err((table.name.clone(), "views")),
-            _ => Ok(Paged::Table(table.clone())),
+            _ => {
+                relation_lock::lock(cx, id, LockMode::AccessShare)?;
+                Ok(Paged::Table(table.clone()))
+            }
         });
     }
     if let Some(sequence) = view.sequence(id) {
@@ -184,6 +190,19 @@ pub fn index_pages(cx: &ExecContext<'_>, index: &Index) -> Result<IndexPages> {
             IndexPages::Pending(rows, bytes)
         }
         _ => IndexPages::Other,
+    })
+}
+
+/// The entries of an index and what is free in it, where PostgreSQL counts that; None: where it does not.
+///
+/// # Errors
+/// I/O, interrupts.
+pub fn index_contents(cx: &ExecContext<'_>, index: &Index) -> Result<Option<IndexContents>> {
+    Ok(match index_search::open(index, &cx.engine.storage) {
+        AnyIndex::BTree(tree) => Some(tree.contents()?),
+        AnyIndex::Hash(index) => Some(index.contents()?),
+        AnyIndex::Gist(index) => Some(index.contents()?),
+        _ => None,
     })
 }
 

@@ -10,7 +10,7 @@ use base::settings::{live_bool, setting};
 use base::{Oid, Result, bail, err};
 use catalog::{Index, Table};
 use exec::context::ExecContext;
-use exec::inspect::{self, IndexPages, Paged};
+use exec::inspect::{self, Contents, IndexPages, Paged};
 use exec::native::{Native, SetCall, Symbols};
 use types::Datum;
 use types::datum::Shape;
@@ -258,11 +258,30 @@ fn truncate_map(args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
     table(oid(&args[0]), cx).map(|_| Datum::text(""))
 }
 
-/// A table whose tuples are counted.
-fn counted(id: u32, cx: &mut ExecContext<'_>) -> Result<Arc<Table>> {
+/// Tuples and free space of a relation.
+fn counted(id: u32, cx: &mut ExecContext<'_>) -> Result<(Contents, u64)> {
     let (name, kinds) = match inspect::relation(cx, id)? {
-        Ok(Paged::Table(table)) => return Ok(table),
-        Ok(Paged::Index(index)) => (index.name.clone(), "indexes"),
+        Ok(Paged::Table(table)) => {
+            let (held, pages) = inspect::table_contents(cx, &table)?;
+            return Ok((held, u64::from(pages)));
+        }
+        Ok(Paged::Index(index)) => {
+            let Some(held) = inspect::index_contents(cx, &index)? else {
+                let method = index.method.name();
+                bail!(
+                    FEATURE_NOT_SUPPORTED,
+                    "index \"{}\" ({method} index) is not supported",
+                    index.name
+                );
+            };
+            let contents = Contents {
+                live: held.entries,
+                live_bytes: held.entry_bytes,
+                free_bytes: held.free_bytes,
+                ..Contents::default()
+            };
+            return Ok((contents, held.pages));
+        }
         Err(other) => other,
     };
     Err(err!(FEATURE_NOT_SUPPORTED, "cannot get tuple-level statistics for relation \"{name}\"")
@@ -276,9 +295,8 @@ fn share(part: u64, whole: u64) -> Datum {
 }
 
 fn statistics(id: u32, cx: &mut ExecContext<'_>) -> Result<Datum> {
-    let table = counted(id, cx)?;
-    let (held, pages) = inspect::table_contents(cx, &table)?;
-    let bytes = u64::from(pages) * 8192;
+    let (held, pages) = counted(id, cx)?;
+    let bytes = pages * 8192;
     let columns = [
         ("table_len", INT8),
         ("tuple_count", INT8),
