@@ -92,20 +92,20 @@ impl Binder<'_> {
             return Ok(());
         }
         for index in self.cx.catalog.indexes_of(&table) {
-            let keys = index.columns.iter().map(|c| c.column);
             let backed = table.constraints.iter().any(|c| {
                 matches!(c.kind, ConstraintKind::PrimaryKey { index: i } | ConstraintKind::Unique { index: i } if i == index.oid)
             });
             if backed {
-                let columns: Vec<String> = keys.map(name_of).collect();
+                // An exclusion constraint's key may be an expression, which is no column.
+                let keys = || index.columns.iter().map(|c| name_of(c.column)).collect();
                 let include = index.include.iter().map(|n| name_of(*n)).collect();
                 let kind = if !index.exclude.is_empty() {
                     self.exclusion_of(&table, &index)?
                 } else if index.primary {
-                    ConstraintDefKind::PrimaryKey { columns, include }
+                    ConstraintDefKind::PrimaryKey { columns: keys(), include }
                 } else {
                     let nulls_equal = index.nulls_equal;
-                    ConstraintDefKind::Unique { columns, include, nulls_equal }
+                    ConstraintDefKind::Unique { columns: keys(), include, nulls_equal }
                 };
                 let mut copy = plain(None, kind);
                 let same = |c: &&catalog::Constraint| matches!(c.kind, ConstraintKind::PrimaryKey { index: i } | ConstraintKind::Unique { index: i } if i == index.oid);
