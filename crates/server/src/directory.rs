@@ -66,6 +66,48 @@ pub fn follow_mode(dir: &Path) {
     make_private(std::fs::metadata(dir).is_ok_and(|m| m.mode() & 0o050 != 0));
 }
 
+/// Makes a directory durable with all that it holds, and its name in the directories above it.
+///
+/// # Errors
+/// I/O errors.
+pub fn sync(dir: &Path) -> Result<()> {
+    let mut failed = dir.to_owned();
+    let mut one = |path: &Path| {
+        path.clone_into(&mut failed);
+        std::fs::File::open(path)?.sync_all()
+    };
+    let whole = dir.canonicalize().and_then(|dir| {
+        sync_below(&dir, &mut one)?;
+        // `init` makes the directories above, too, where they are missing. A directory that can't be read can't be
+        // synced by us, and was not made by us.
+        for above in dir.ancestors().skip(1) {
+            match one(above) {
+                Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => break,
+                synced => synced?,
+            }
+        }
+        Ok(())
+    });
+    whole.map_err(|e| Error::io(format_args!("sync \"{}\"", failed.display()), &e))
+}
+
+/// Calls `sync` for everything below a directory, then for the directory: a name is durable with its directory.
+fn sync_below(
+    dir: &Path,
+    sync: &mut dyn FnMut(&Path) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        match kind {
+            kind if kind.is_dir() => sync_below(&entry.path(), sync)?,
+            kind if kind.is_file() => sync(&entry.path())?,
+            _ => {}
+        }
+    }
+    sync(dir)
+}
+
 /// Gives a new directory, which may have been there empty, its mode.
 ///
 /// # Errors
@@ -78,4 +120,31 @@ pub fn claim(dir: &Path, group: bool) -> Result<()> {
         std::fs::set_permissions(dir, std::fs::Permissions::from_mode(mode))
     };
     claim().map_err(|e| Error::io(format_args!("make directory \"{}\" private", dir.display()), &e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_of_a_new_directory_is_synced_before_the_directory_that_names_it() {
+        let dir = std::env::temp_dir().join(format!("threadgres-init-{}", std::process::id()));
+        let data = dir.join("above").join("data");
+        crate::init::init(&data, &crate::init::InitOptions::default()).expect("a new directory");
+        sync(&data).expect("all can be synced");
+        let mut synced = Vec::new();
+        let mut note = |path: &Path| {
+            synced.push(path.to_owned());
+            Ok(())
+        };
+        sync_below(&data, &mut note).expect("all can be read");
+        for name in ["pg_hba.conf", "threadgres.conf", "threadgres.control", "base", "wal", ""] {
+            let path = data.join(name);
+            let at = |path: &Path| synced.iter().position(|s| s == path);
+            let own = at(&path).unwrap_or_else(|| panic!("{} is not synced", path.display()));
+            let last = at(&data).expect("the directory itself is synced");
+            assert!(own <= last, "{} is synced after its directory", path.display());
+        }
+        std::fs::remove_dir_all(&dir).expect("it is ours");
+    }
 }

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use base::settings::{live_bool, setting};
 use base::{Error, Result, err};
 use catalog::object::ids;
 use catalog::{CatalogTx, Object, Role};
@@ -67,9 +68,12 @@ pub fn init(dir: &Path, options: &InitOptions) -> Result<()> {
     Storage::create(dir)?;
     client_auth::write_rules(dir, method)?;
     config::write_default(dir)?;
-    match password {
-        Some(password) => set_password(dir, &password),
-        None => Ok(()),
+    if let Some(password) = password {
+        set_password(dir, &password)?;
+    }
+    match live_bool(setting::FSYNC) {
+        true => directory::sync(dir),
+        false => Ok(()),
     }
 }
 
