@@ -63,6 +63,7 @@ pub mod routine;
 pub mod rows;
 pub mod run;
 pub mod security;
+pub mod server_file;
 pub mod session;
 pub mod session_origin;
 mod short;

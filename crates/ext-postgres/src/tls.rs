@@ -16,9 +16,9 @@
 //! wait for the other side to send something.
 
 use std::fmt::Display;
-use std::fs;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -122,9 +122,18 @@ impl ServerCertVerifier for Chain {
     }
 }
 
+/// The bytes of a file that a connection string names.
+fn read_pem(path: &str) -> io::Result<Vec<u8>> {
+    /// Of a system's certificates there are some hundred kilobytes.
+    const PEM_MAX_BYTES: u64 = 8 << 20;
+    let mut pem = Vec::new();
+    exec::server_file::open(Path::new(path))?.take(PEM_MAX_BYTES).read_to_end(&mut pem)?;
+    Ok(pem)
+}
+
 fn roots(path: &str) -> Result<RootCertStore, String> {
     let failed = |e: &dyn Display| format!("could not read root certificate file \"{path}\": {e}");
-    let pem = fs::read(path).map_err(|e| match e.kind() {
+    let pem = read_pem(path).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => format!(
             "root certificate file \"{path}\" does not exist\nEither provide the file or change sslmode to disable server certificate verification."
         ),
@@ -143,7 +152,7 @@ fn own(
     key: &str,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
     let read = |what: &str, path: &str| {
-        fs::read(path).map_err(|e| format!("could not read {what} file \"{path}\": {e}"))
+        read_pem(path).map_err(|e| format!("could not read {what} file \"{path}\": {e}"))
     };
     let pem = read("certificate", cert)?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();

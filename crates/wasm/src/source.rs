@@ -74,11 +74,18 @@ fn from_hex(digits: &str) -> Option<Vec<u8>> {
 /// `58P01` and its kin; `42P13` when it is no module.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     let doing = || format!("could not read module \"{}\"", path.display());
-    let length = std::fs::metadata(path).map_err(|e| base::Error::io(doing(), &e))?.len();
-    if length > MODULE_MAX_BYTES as u64 {
+    let failed = |e: std::io::Error| base::Error::io(doing(), &e);
+    let mut file = exec::server_file::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    let mut take = |piece: &[u8]| {
+        bytes.extend_from_slice(piece);
+        Ok(())
+    };
+    // One more than a module may have says that it is too large.
+    exec::server_file::read(&mut file, MODULE_MAX_BYTES as u64 + 1, &failed, &mut take)?;
+    if bytes.len() > MODULE_MAX_BYTES {
         return Err(bad("it is larger than 32 MB"));
     }
-    let bytes = std::fs::read(path).map_err(|e| base::Error::io(doing(), &e))?;
     // A parser's message must not show the content of a file that is no module.
     match bytes.starts_with(MAGIC) {
         true => Ok(bytes),

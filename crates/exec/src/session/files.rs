@@ -2,7 +2,7 @@
 //! theirs; what lies outside the data directory is for superusers and `pg_read_server_files`.
 
 use std::fs::Metadata;
-use std::io::{Error as IoError, ErrorKind, Read, Seek, SeekFrom};
+use std::io::{Error as IoError, ErrorKind, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
@@ -14,6 +14,7 @@ use types::{Datum, FunctionRow, oids};
 use super::objects::record;
 use crate::rights;
 use crate::run::Run;
+use crate::server_file;
 use crate::session::args::{oid_at, text, text_at};
 
 /// Seconds between 1970 and 2000.
@@ -165,8 +166,7 @@ fn read(
     if part.is_some_and(|(_, count)| count < 0) {
         return Err(err!(INVALID_PARAMETER_VALUE, "requested length cannot be negative"));
     }
-    let opened = sched::blocking(WaitEvent::IOCopyFileRead, || std::fs::File::open(path));
-    let mut file = match opened {
+    let mut file = match server_file::open(path) {
         Ok(file) => file,
         Err(e) if e.kind() == ErrorKind::NotFound && missing_ok => return Ok(None),
         Err(e) => {
@@ -182,14 +182,15 @@ fn read(
         }
         Some((from, count)) => (SeekFrom::Start(from as u64), count as u64),
     };
-    types::bulk::ask(usize::try_from(count.min(length)).unwrap_or(usize::MAX))?;
+    file.seek(from).map_err(unread)?;
     let mut bytes = Vec::new();
-    sched::blocking(WaitEvent::IOCopyFileRead, || {
-        file.seek(from)?;
-        // A file that grows meanwhile is read no further than it was long.
-        file.take(count.min(length.max(types::bulk::PIECE_BYTES as u64))).read_to_end(&mut bytes)
-    })
-    .map_err(unread)?;
+    let mut take = |piece: &[u8]| {
+        if piece.len() > types::bulk::BYTES_MAX - bytes.len() {
+            return Err(err!(PROGRAM_LIMIT_EXCEEDED, "file length too large"));
+        }
+        types::bulk::push_bytes(&mut bytes, piece)
+    };
+    server_file::read(&mut file, count, &unread, &mut take)?;
     Ok(Some(bytes))
 }
 
@@ -202,7 +203,7 @@ fn failed_for(what: &str, name: &str, purpose: &str, error: &IoError) -> Error {
         ErrorKind::NotFound => sqlstate::UNDEFINED_FILE,
         ErrorKind::PermissionDenied => sqlstate::INSUFFICIENT_PRIVILEGE,
         ErrorKind::IsADirectory => sqlstate::WRONG_OBJECT_TYPE,
-        ErrorKind::NotADirectory => sqlstate::WRONG_OBJECT_TYPE,
+        ErrorKind::NotADirectory | ErrorKind::InvalidInput => sqlstate::WRONG_OBJECT_TYPE,
         _ => sqlstate::IO_ERROR,
     };
     let text = error.to_string();

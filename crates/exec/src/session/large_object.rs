@@ -11,6 +11,9 @@
 //! Left out: descriptors that a savepoint's rollback closes; a descriptor opened for reading sees what its
 //! statement sees, not what was there when it was opened.
 
+use std::io::ErrorKind;
+use std::path::Path;
+
 use base::{Result, bail, err};
 use catalog::AclItem;
 use catalog::acl::privilege;
@@ -21,6 +24,7 @@ use types::func::SessionFunction as F;
 
 use crate::context::ExecContext;
 use crate::run::Run;
+use crate::server_file;
 use crate::session::args::{int_at, oid_at, text_at};
 use crate::session::open_large_objects::{Descriptor, LargeObjects};
 use crate::spi;
@@ -114,11 +118,26 @@ pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option
         }
         F::LoImport => {
             let path = text_at(args, 0);
-            let data = std::fs::read(path).map_err(|e| {
-                err!(UNDEFINED_FILE, "could not open server file \"{path}\": {}", reason(&e))
+            let mut file = server_file::open(Path::new(path)).map_err(|e| {
+                let why = reason(&e);
+                match e.kind() {
+                    ErrorKind::InvalidInput => {
+                        err!(WRONG_OBJECT_TYPE, "could not open server file \"{path}\": {why}")
+                    }
+                    _ => err!(UNDEFINED_FILE, "could not open server file \"{path}\": {why}"),
+                }
             })?;
             let id = create(oid_at(args, 1), "lo_import()", run)?;
-            write(id, 0, &data, run.cx)?;
+            let failed = |e: std::io::Error| {
+                err!(IO_ERROR, "could not read server file \"{path}\": {}", reason(&e))
+            };
+            let mut at = 0;
+            let mut take = |piece: &[u8]| {
+                write(id, at, piece, run.cx)?;
+                at += piece.len() as i64;
+                Ok(())
+            };
+            server_file::read(&mut file, u64::MAX, &failed, &mut take)?;
             Datum::Oid(id)
         }
         F::LoExport => {
