@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use base::ternary::{Mode, Ternary};
 use base::{Oid, Result, err};
+use types::bulk::Pace;
 use types::datum::Array;
 use types::extension::Library;
 use types::func::Body;
@@ -50,7 +51,7 @@ fn key_order(a: &str, b: &str) -> Ordering {
 impl Hstore {
     /// Of several pairs with one key the first stays.
     fn new(ty: Oid, mut pairs: Vec<Pair>) -> Datum {
-        pairs.sort_by(|a, b| key_order(&a.0, &b.0));
+        pairs.sort_by(sched::unhurried(|a: &Pair, b: &Pair| key_order(&a.0, &b.0)));
         pairs.dedup_by(|later, first| later.0 == first.0);
         Datum::open(Hstore { ty, pairs })
     }
@@ -82,7 +83,9 @@ impl OpenValue for Hstore {
     }
 
     fn write(&self, _cx: &FormatContext, out: &mut Vec<u8>) -> Result<()> {
+        let mut pace = Pace::default();
         for (n, (key, value)) in self.pairs.iter().enumerate() {
+            pace.step()?;
             if n > 0 {
                 out.extend_from_slice(b", ");
             }
@@ -103,7 +106,10 @@ impl OpenValue for Hstore {
 
     fn store(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(self.pairs.len() as i32).to_be_bytes());
-        for (key, value) in &self.pairs {
+        for (n, (key, value)) in self.pairs.iter().enumerate() {
+            if n & 0xff == 0xff {
+                sched::give_way();
+            }
             out.extend_from_slice(&(key.len() as i32).to_be_bytes());
             out.extend_from_slice(key.as_bytes());
             match value {
@@ -130,6 +136,7 @@ impl OpenValue for Hstore {
 struct Reader<'a> {
     text: &'a str,
     at: usize,
+    pace: Pace,
 }
 
 impl Reader<'_> {
@@ -160,6 +167,7 @@ impl Reader<'_> {
         }
         let start = self.at;
         loop {
+            self.pace.step()?;
             let Some(c) = self.peek() else {
                 if is_quoted || self.at == start {
                     return Err(self.wrong());
@@ -223,7 +231,7 @@ struct HstoreType;
 
 impl OpenType for HstoreType {
     fn input(&self, ty: Oid, _typmod: i32, text: &str, _cx: &FormatContext) -> Result<Datum> {
-        Ok(Hstore::new(ty, Reader { text, at: 0 }.pairs()?))
+        Ok(Hstore::new(ty, Reader { text, at: 0, pace: Pace::default() }.pairs()?))
     }
 
     fn receive(&self, ty: Oid, _typmod: i32, bytes: &[u8], _cx: &FormatContext) -> Result<Datum> {

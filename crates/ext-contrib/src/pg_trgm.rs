@@ -13,6 +13,7 @@ use base::{Result, err};
 use exec::context::ExecContext;
 use exec::native::{Native, Symbols};
 use types::Datum;
+use types::bulk::{self, Pace};
 use types::extension::Library;
 use types::func::Body;
 use types::gin::{GinClass, GinQuery, QueryKey};
@@ -39,7 +40,7 @@ pub const SYMBOLS: Symbols = &[
     (
         "similarity_op",
         Native::Scalar(|args, cx| {
-            reaches(similarity(args[0].as_str(), args[1].as_str()), SIMILARITY, cx)
+            reaches(similarity(args[0].as_str(), args[1].as_str())?, SIMILARITY, cx)
         }),
     ),
     ("word_similarity_op", Native::Scalar(|args, cx| word_op(args, false, false, cx))),
@@ -108,14 +109,19 @@ fn checksum(bytes: &[u8]) -> Trigram {
 }
 
 fn trigram(letters: &[char]) -> Trigram {
-    let text: String = letters.iter().collect();
-    match text.as_bytes() {
-        [a, b, c] => [*a, *b, *c],
-        bytes => checksum(bytes),
+    if let [a, b, c] = letters
+        && [a, b, c].iter().all(|c| c.is_ascii())
+    {
+        return [*a as u8, *b as u8, *c as u8];
     }
+    let text: String = letters.iter().collect();
+    checksum(text.as_bytes())
 }
 
 fn lower(c: char) -> char {
+    if c.is_ascii() {
+        return c.to_ascii_lowercase();
+    }
     let mut all = c.to_lowercase();
     match (all.next(), all.next()) {
         (Some(lower), None) => lower,
@@ -123,53 +129,116 @@ fn lower(c: char) -> char {
     }
 }
 
-/// The trigrams of a text in their order, each with whether a word begins or ends with it.
-fn in_order(text: &str) -> Vec<(Trigram, bool, bool)> {
-    let mut out = Vec::new();
-    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()) {
-        let blanks = |n| std::iter::repeat_n(' ', n);
-        let letters: Vec<char> =
-            blanks(2).chain(word.chars().map(lower)).chain(blanks(1)).collect();
-        let count = letters.len() - 2;
-        let windows = letters.windows(3).enumerate();
-        out.extend(windows.map(|(n, three)| (trigram(three), n == 0, n + 1 == count)));
+/// Hands the trigrams of a text to `take` in their order, each with whether a word begins or ends with it.
+fn for_trigrams(text: &str, take: &mut dyn FnMut(Trigram, bool, bool) -> Result<()>) -> Result<()> {
+    const BLANK: char = ' ';
+    let mut before: Option<[char; 2]> = None;
+    for piece in bulk::pieces(text) {
+        for c in piece?.chars() {
+            match (c.is_alphanumeric(), before) {
+                (true, None) => {
+                    let letter = lower(c);
+                    take(trigram(&[BLANK, BLANK, letter]), true, false)?;
+                    before = Some([BLANK, letter]);
+                }
+                (true, Some([a, b])) => {
+                    let letter = lower(c);
+                    take(trigram(&[a, b, letter]), false, false)?;
+                    before = Some([b, letter]);
+                }
+                (false, Some([a, b])) => {
+                    take(trigram(&[a, b, BLANK]), false, true)?;
+                    before = None;
+                }
+                (false, None) => {}
+            }
+        }
     }
-    out
+    match before {
+        Some([a, b]) => take(trigram(&[a, b, BLANK]), false, true),
+        None => Ok(()),
+    }
 }
 
+/// The trigrams of a text in their order, each with whether a word begins or ends with it.
+fn in_order(text: &str) -> Result<Vec<(Trigram, bool, bool)>> {
+    let mut out = Vec::new();
+    for_trigrams(text, &mut |trigram, begins, ends| {
+        out.push((trigram, begins, ends));
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// Texts from here on may have so many trigrams that a bit for each that there can be takes less room and time than
+/// sorting them.
+const LONG_BYTES: usize = 1 << 20;
+
 /// The different trigrams of a text, sorted.
-fn trigrams(text: &str) -> Vec<Trigram> {
-    let mut out: Vec<Trigram> = in_order(text).into_iter().map(|t| t.0).collect();
-    out.sort_unstable();
-    out.dedup();
-    out
+fn trigrams(text: &str) -> Result<Vec<Trigram>> {
+    let mut out = Vec::new();
+    if text.len() < LONG_BYTES {
+        for_trigrams(text, &mut |trigram, _, _| {
+            out.push(trigram);
+            Ok(())
+        })?;
+        out.sort_unstable();
+        out.dedup();
+        return Ok(out);
+    }
+    let mut seen = vec![0_u64; 1 << 18];
+    for_trigrams(text, &mut |[a, b, c], _, _| {
+        let code = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
+        seen[code >> 6] |= 1 << (code & 63);
+        Ok(())
+    })?;
+    for (at, word) in seen.iter().enumerate() {
+        let mut left = *word;
+        while left != 0 {
+            let code = (at as u32) << 6 | left.trailing_zeros();
+            let [_, a, b, c] = code.to_be_bytes();
+            out.push([a, b, c]);
+            left &= left - 1;
+        }
+    }
+    Ok(out)
 }
 
 fn share(common: usize, a: usize, b: usize) -> f32 {
     if a == 0 || b == 0 { 0.0 } else { common as f32 / (a + b - common) as f32 }
 }
 
-fn similarity(a: &str, b: &str) -> f32 {
-    let (a, b) = (trigrams(a), trigrams(b));
-    let common = a.iter().filter(|t| b.binary_search(t).is_ok()).count();
-    share(common, a.len(), b.len())
+fn similarity(a: &str, b: &str) -> Result<f32> {
+    let (a, b) = (trigrams(a)?, trigrams(b)?);
+    let mut common = 0;
+    for some in a.chunks(1024) {
+        sched::check_interrupts_now()?;
+        common += some.iter().filter(|t| b.binary_search(t).is_ok()).count();
+    }
+    Ok(share(common, a.len(), b.len()))
 }
 
 /// The greatest similarity of a word with a run of the text's trigrams; `strict`: of whole words.
 fn word_similarity(word: &str, text: &str, strict: bool) -> Result<f32> {
-    let wanted = trigrams(word);
-    let all = in_order(text);
-    let is_wanted: Vec<bool> = all.iter().map(|t| wanted.binary_search(&t.0).is_ok()).collect();
+    let wanted = trigrams(word)?;
+    let all = in_order(text)?;
+    let mut is_wanted = Vec::with_capacity(all.len());
+    let mut pace = Pace::default();
+    for (trigram, ..) in &all {
+        pace.step()?;
+        is_wanted.push(wanted.binary_search(trigram).is_ok());
+    }
     let mut best = 0.0_f32;
     let mut seen: HashSet<Trigram> = HashSet::new();
     for from in 0..all.len() {
         if !(if strict { all[from].1 } else { is_wanted[from] }) {
             continue;
         }
-        sched::check_interrupts()?;
+        pace.step()?;
         seen.clear();
         let mut common = 0;
         for (at, (trigram, _, ends)) in all.iter().enumerate().skip(from) {
+            pace.step()?;
             if seen.insert(*trigram) && is_wanted[at] {
                 common += 1;
             }
@@ -194,11 +263,17 @@ fn shown(trigram: &Trigram) -> String {
     }
 }
 
-fn show(args: &[Datum]) -> Datum {
+fn show(args: &[Datum]) -> Result<Datum> {
+    let mut all = trigrams(args[0].as_str())?;
     // Bytes are compared as signed ones.
-    let mut all = trigrams(args[0].as_str());
-    all.sort_unstable_by_key(|t| t.map(|b| b as i8));
-    Datum::array(TEXT, all.iter().map(|t| Datum::text(&shown(t))).collect())
+    let signed = |t: &Trigram| t.map(|b| b as i8);
+    all.sort_unstable_by(sched::unhurried(|a, b| signed(a).cmp(&signed(b))));
+    let (mut texts, mut pace) = (Vec::with_capacity(all.len()), Pace::default());
+    for trigram in &all {
+        pace.step()?;
+        texts.push(Datum::text(&shown(trigram)));
+    }
+    Ok(Datum::array(TEXT, texts))
 }
 
 fn distance(value: f32) -> Result<Datum> {
@@ -206,13 +281,13 @@ fn distance(value: f32) -> Result<Datum> {
 }
 
 fn bodies() -> Bodies {
-    fn both(args: &[Datum]) -> f32 {
+    fn both(args: &[Datum]) -> Result<f32> {
         similarity(args[0].as_str(), args[1].as_str())
     }
     vec![
-        ("show_trgm", Body::Scalar(|args, _| Ok(show(args)))),
-        ("similarity", Body::Scalar(|args, _| Ok(Datum::Float4(both(args))))),
-        ("similarity_dist", Body::Scalar(|args, _| distance(both(args)))),
+        ("show_trgm", Body::Scalar(|args, _| show(args))),
+        ("similarity", Body::Scalar(|args, _| Ok(Datum::Float4(both(args)?)))),
+        ("similarity_dist", Body::Scalar(|args, _| distance(both(args)?))),
         (
             "word_similarity",
             Body::Scalar(|args, _| Ok(Datum::Float4(word_of(args, false, false)?))),
@@ -319,7 +394,7 @@ fn of_regex(pattern: &str) -> Vec<Trigram> {
 
 impl GinClass for TrgmOps {
     fn value_keys(&self, value: &Datum, keys: &mut Vec<Option<Vec<u8>>>) -> Result<()> {
-        keys.extend(trigrams(value.as_str()).into_iter().map(|t| Some(t.to_vec())));
+        keys.extend(trigrams(value.as_str())?.into_iter().map(|t| Some(t.to_vec())));
         Ok(())
     }
 
@@ -329,7 +404,7 @@ impl GinClass for TrgmOps {
         let mut wanted = match strategy {
             3 | 4 => of_like(text),
             5 | 6 => of_regex(text),
-            _ => trigrams(text),
+            _ => trigrams(text)?,
         };
         wanted.sort_unstable();
         wanted.dedup();
@@ -394,9 +469,20 @@ mod tests {
 
     #[test]
     fn trigrams_stand_between_blanks() {
-        let all: Vec<String> = trigrams("Cat").iter().map(shown).collect();
+        let all: Vec<String> = trigrams("Cat").expect("a short text").iter().map(shown).collect();
         assert_eq!(all, ["  c", " ca", "at ", "cat"]);
-        assert!(trigrams("..").is_empty());
+        assert!(trigrams("..").expect("a short text").is_empty());
+    }
+
+    #[test]
+    fn long_texts_have_the_trigrams_of_short_ones() {
+        let short = "Ab cde ÄÖü x1 99".repeat(3);
+        let long = short.clone() + " " + &"Ab cde ÄÖü x1 99 ".repeat(LONG_BYTES / 16);
+        let of = |text: &str| trigrams(text).expect("room");
+        assert!(long.len() >= LONG_BYTES);
+        let both = of(&(short.clone() + " " + &short));
+        assert_eq!(of(&long).iter().filter(|t| !both.contains(t)).count(), 0);
+        assert!(of(&long).is_sorted());
     }
 
     #[test]

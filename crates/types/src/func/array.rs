@@ -34,6 +34,22 @@ fn not_one_dimension(what: &str) -> base::Error {
     err!(FEATURE_NOT_SUPPORTED, "{what}")
 }
 
+/// The most items of an array, as PostgreSQL has it.
+const ITEMS_MAX: usize = 134_217_727;
+
+fn too_many_items() -> base::Error {
+    err!(PROGRAM_LIMIT_EXCEEDED, "array size exceeds the maximum allowed ({ITEMS_MAX})")
+}
+
+/// Room for so many items.
+fn room_for(count: usize) -> Result<Vec<Datum>> {
+    if count > ITEMS_MAX {
+        return Err(too_many_items());
+    }
+    bulk::ask(count.saturating_mul(size_of::<Datum>()))?;
+    Ok(Vec::with_capacity(count))
+}
+
 /// Adds an item at one end; the lower bound stays.
 fn extend(array: &Datum, item: &Datum, front: bool) -> Result<Datum> {
     let array = array_or_none(array);
@@ -45,7 +61,7 @@ fn extend(array: &Datum, item: &Datum, front: bool) -> Result<Datum> {
         return Err(err!(DATA_EXCEPTION, "argument must be empty or one-dimensional array"));
     }
     let (len, low) = a.dims[0];
-    let mut items = Vec::with_capacity(a.items.len() + 1);
+    let mut items = room_for(a.items.len() + 1)?;
     if front {
         items.push(item.clone());
     }
@@ -95,7 +111,7 @@ fn concat(a: &Datum, b: &Datum) -> Result<Datum> {
             y.dims.len()
         )));
     };
-    let mut items = Vec::with_capacity(x.items.len() + y.items.len());
+    let mut items = room_for(x.items.len() + y.items.len())?;
     bulk::push_values(&mut items, &x.items)?;
     bulk::push_values(&mut items, &y.items)?;
     Ok(build(Array { element: x.element, dims, items }))
@@ -246,11 +262,9 @@ fn fill(a: &[Datum]) -> Result<Datum> {
     }
     let count = lens.iter().try_fold(1usize, |n, len| {
         let len = usize::try_from(*len).ok()?;
-        n.checked_mul(len).filter(|n| *n <= 134_217_727)
+        n.checked_mul(len).filter(|n| *n <= ITEMS_MAX)
     });
-    let count = count.ok_or_else(|| {
-        err!(PROGRAM_LIMIT_EXCEEDED, "array size exceeds the maximum allowed (134217727)")
-    })?;
+    let count = count.ok_or_else(too_many_items)?;
     let element = io::natural_type(&a[0]);
     if lens.is_empty() || count == 0 {
         return Ok(Datum::array(element, Vec::new()));
@@ -361,10 +375,10 @@ fn trim(array: &Array, n: i32) -> Result<Datum> {
             "number of elements to trim must be between 0 and {len}"
         ));
     }
-    let mut out = array.clone();
     let keep = (len - n) as usize;
     let row = array.items.len() / len.max(1) as usize;
-    out.items.truncate(keep * row);
+    let items = bulk::copied(&array.items[..keep * row])?;
+    let mut out = Array { element: array.element, dims: array.dims.clone(), items };
     match out.dims.first_mut() {
         Some(d) if keep > 0 => *d = (keep as i32, 1),
         _ => out.dims.clear(),
@@ -372,27 +386,33 @@ fn trim(array: &Array, n: i32) -> Result<Datum> {
     Ok(build(out))
 }
 
-fn subscripts(a: &[Datum]) -> Vec<Datum> {
-    let Some((len, low)) = dimension(a) else { return Vec::new() };
-    let mut all: Vec<Datum> = (0..*len).map(|i| Datum::Int4(low + i)).collect();
-    if a.get(2).is_some_and(Datum::as_bool) {
-        all.reverse();
+fn subscripts(a: &[Datum]) -> Result<Vec<Datum>> {
+    let Some((len, low)) = dimension(a) else { return Ok(Vec::new()) };
+    let backward = a.get(2).is_some_and(Datum::as_bool);
+    let (mut all, mut pace) = (room_for(usize::try_from(*len).unwrap_or(0))?, Pace::default());
+    for n in 0..*len {
+        pace.step()?;
+        all.push(Datum::Int4(low + if backward { len - 1 - n } else { n }));
     }
-    all
+    Ok(all)
 }
 
 /// `information_schema._pg_expandarray`: each item with its number, from 1.
-fn expand(array: &Datum) -> Vec<Datum> {
+fn expand(array: &Datum) -> Result<Vec<Datum>> {
     let array = array.as_array();
     let columns = vec![(Text::from("x"), array.element), (Text::from("n"), oids::INT4)];
     let shape = Arc::new(Shape { ty: oids::RECORD, columns });
-    let Some((len, _)) = array.dims.first() else { return Vec::new() };
+    let Some((len, _)) = array.dims.first() else { return Ok(Vec::new()) };
     // One subscript finds nothing in several dimensions.
     let item = |n: i32| match array.dims.len() {
         1 => array.items[n as usize].clone(),
         _ => Datum::Null,
     };
-    let pair = |n| Datum::record(shape.clone(), vec![item(n), Datum::Int4(n + 1)]);
+    let mut pace = Pace::default();
+    let pair = |n| {
+        pace.step()?;
+        Ok(Datum::record(shape.clone(), vec![item(n), Datum::Int4(n + 1)]))
+    };
     (0..*len).map(pair).collect()
 }
 
@@ -418,9 +438,9 @@ fn shape() -> Vec<NamedBody> {
         ("array_dims", S(|a, _| Ok(dims_text(a[0].as_array())))),
         ("array_cardinality", S(|a, _| Ok((a[0].as_array().items.len() as i32).into()))),
         ("trim_array", S(|a, _| trim(a[0].as_array(), a[1].as_int4()))),
-        ("expand_array", Body::Set(|a, _| Ok(expand(&a[0])))),
-        ("generate_subscripts", Body::Set(|a, _| Ok(subscripts(a)))),
-        ("generate_subscripts_nodir", Body::Set(|a, _| Ok(subscripts(a)))),
+        ("expand_array", Body::Set(|a, _| expand(&a[0]))),
+        ("generate_subscripts", Body::Set(|a, _| subscripts(a))),
+        ("generate_subscripts_nodir", Body::Set(|a, _| subscripts(a))),
         ("array_unnest", Body::Set(|a, _| bulk::copied(&a[0].as_array().items))),
     ]
 }

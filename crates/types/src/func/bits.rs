@@ -3,6 +3,7 @@
 use base::{Result, err};
 
 use super::{NamedBody, S};
+use crate::bulk::{self, Pace};
 use crate::datum::{Bits, Datum};
 use crate::io;
 use crate::oids;
@@ -11,7 +12,24 @@ fn bits(b: Bits) -> Datum {
     Datum::Bits(b.into())
 }
 
-fn combine(a: &[Datum], what: &str, f: fn(bool, bool) -> bool) -> Result<Datum> {
+/// Byte by byte; the bits behind the last are 0 in all of them.
+fn by_bytes(len: u32, all: impl Iterator<Item = u8>) -> Result<Datum> {
+    let room = (len as usize).div_ceil(8);
+    bulk::ask(room)?;
+    let mut bytes = Vec::with_capacity(room);
+    for (n, byte) in all.enumerate() {
+        if n % bulk::PIECE_BYTES == 0 {
+            sched::check_interrupts_now()?;
+        }
+        bytes.push(byte);
+    }
+    if let (Some(last), 1..) = (bytes.last_mut(), len % 8) {
+        *last &= !(0xff_u8 >> (len % 8));
+    }
+    Ok(bits(Bits { len, bytes }))
+}
+
+fn combine(a: &[Datum], what: &str, f: fn(u8, u8) -> u8) -> Result<Datum> {
     let (x, y) = (a[0].as_bits(), a[1].as_bits());
     if x.len != y.len {
         return Err(err!(
@@ -19,7 +37,7 @@ fn combine(a: &[Datum], what: &str, f: fn(bool, bool) -> bool) -> Result<Datum> 
             "cannot {what} bit strings of different sizes"
         ));
     }
-    Ok(bits(Bits::collect(x.iter().zip(y.iter()).map(|(p, q)| f(p, q)))))
+    by_bytes(x.len, x.bytes.iter().zip(&y.bytes).map(|(p, q)| f(*p, *q)))
 }
 
 fn shift(b: &Bits, left: i64) -> Datum {
@@ -58,12 +76,29 @@ fn overlay(b: &Bits, new: &Bits, from: i32, len: i32) -> Result<Datum> {
     Ok(bits(concat(&[&head, new, &tail])))
 }
 
-fn position(b: &Bits, part: &Bits) -> i32 {
+fn position(b: &Bits, part: &Bits) -> Result<i32> {
     if part.len > b.len || b.len == 0 {
-        return 0;
+        return Ok(0);
     }
-    let fits = |at: u32| (0..part.len).all(|i| b.get(at + i) == part.get(i));
-    (0..=b.len - part.len).find(|at| fits(*at)).map_or(0, |at| at as i32 + 1)
+    let mut pace = Pace::default();
+    for at in 0..=b.len - part.len {
+        pace.step()?;
+        let mut same = 0;
+        while same < part.len && b.get(at + same) == part.get(same) {
+            pace.step()?;
+            same += 1;
+        }
+        if same == part.len {
+            return Ok(at as i32 + 1);
+        }
+    }
+    Ok(0)
+}
+
+fn count(b: &Bits) -> Result<i64> {
+    let pieces = bulk::byte_pieces(&b.bytes);
+    let ones = |piece: &[u8]| piece.iter().map(|byte| i64::from(byte.count_ones())).sum::<i64>();
+    pieces.map(|piece| piece.map(ones)).sum()
 }
 
 fn index(b: &Bits, at: i32) -> Result<u32> {
@@ -81,11 +116,13 @@ fn set(b: &Bits, at: i32, to: i32) -> Result<Datum> {
     if !matches!(to, 0 | 1) {
         return Err(err!(INVALID_PARAMETER_VALUE, "new bit must be 0 or 1"));
     }
-    Ok(bits(Bits::collect(b.iter().enumerate().map(
-        |(i, x)| {
-            if i == at as usize { to == 1 } else { x }
-        },
-    ))))
+    let (place, bit) = ((at / 8) as usize, 0x80 >> (at % 8));
+    let changed = |(n, byte): (usize, &u8)| match (n == place, to) {
+        (true, 1) => byte | bit,
+        (true, _) => byte & !bit,
+        _ => *byte,
+    };
+    by_bytes(b.len, b.bytes.iter().enumerate().map(changed))
 }
 
 /// An integer's lowest bits, sign extended to the left.
@@ -114,7 +151,13 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         ("bit_and", S(|a, _| combine(a, "AND", |x, y| x & y))),
         ("bit_or", S(|a, _| combine(a, "OR", |x, y| x | y))),
         ("bitxor", S(|a, _| combine(a, "XOR", |x, y| x ^ y))),
-        ("bitnot", S(|a, _| Ok(bits(Bits::collect(a[0].as_bits().iter().map(|b| !b)))))),
+        (
+            "bitnot",
+            S(|a, _| {
+                let b = a[0].as_bits();
+                by_bytes(b.len, b.bytes.iter().map(|byte| !byte))
+            }),
+        ),
         ("bitshiftleft", S(|a, _| Ok(shift(a[0].as_bits(), a[1].as_int4().into())))),
         ("bitshiftright", S(|a, _| Ok(shift(a[0].as_bits(), -i64::from(a[1].as_int4()))))),
         ("bitcat", S(|a, _| Ok(bits(concat(&[a[0].as_bits(), a[1].as_bits()]))))),
@@ -134,7 +177,7 @@ pub(super) fn bodies() -> Vec<NamedBody> {
                 overlay(a[0].as_bits(), new, a[2].as_int4(), new.len as i32)
             }),
         ),
-        ("bitposition", S(|a, _| Ok(position(a[0].as_bits(), a[1].as_bits()).into()))),
+        ("bitposition", S(|a, _| position(a[0].as_bits(), a[1].as_bits()).map(Into::into))),
         (
             "bitgetbit",
             S(|a, _| {
@@ -145,10 +188,7 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         ("bitsetbit", S(|a, _| set(a[0].as_bits(), a[1].as_int4(), a[2].as_int4()))),
         ("bitlength", S(|a, _| Ok((a[0].as_bits().len as i32).into()))),
         ("bitoctetlength", S(|a, _| Ok((a[0].as_bits().bytes.len() as i32).into()))),
-        (
-            "bit_bit_count",
-            S(|a, _| Ok((a[0].as_bits().iter().filter(|b| *b).count() as i64).into())),
-        ),
+        ("bit_bit_count", S(|a, _| count(a[0].as_bits()).map(Into::into))),
         ("bitfromint4", S(|a, _| Ok(from_integer(a[0].as_int4().into(), 32, a[1].as_int4())))),
         ("bitfromint8", S(|a, _| Ok(from_integer(a[0].as_int8(), 64, a[1].as_int4())))),
         (

@@ -5,6 +5,8 @@ use base::{Result, err};
 use crate::datum::Bits;
 use crate::oids;
 
+/// The longest bit string, as PostgreSQL has it.
+const LEN_MAX: u32 = i32::MAX as u32 - 8 + 1;
 /// Bits after which others get their turn.
 const STEP: u32 = 1 << 14;
 
@@ -62,21 +64,38 @@ pub(super) fn parse(text: &str) -> Result<Bits> {
     let digit = |c: char, kind: &str| {
         err!(INVALID_TEXT_REPRESENTATION, "\"{c}\" is not a valid {kind} digit")
     };
-    if let Some(hex) = text.strip_prefix(['x', 'X']) {
-        let mut values = Vec::with_capacity(hex.len());
-        for c in hex.chars() {
-            values.push(c.to_digit(16).ok_or_else(|| digit(c, "hexadecimal"))?);
+    let (digits, kind, radix) = match text.strip_prefix(['x', 'X']) {
+        Some(hex) => (hex, "hexadecimal", 16),
+        None => (text.strip_prefix(['b', 'B']).unwrap_or(text), "binary", 2),
+    };
+    // How many bits a digit has, and how many digits a byte.
+    let (width, per_byte) = if radix == 16 { (4, 2) } else { (1, 8) };
+    let too_long = || {
+        err!(PROGRAM_LIMIT_EXCEEDED, "bit string length exceeds the maximum allowed ({})", LEN_MAX)
+    };
+    let len = u32::try_from(digits.len()).ok().and_then(|count| count.checked_mul(width));
+    let len = len.filter(|len| *len <= LEN_MAX);
+    let mut bytes = Vec::new();
+    if digits.len() > crate::bulk::PIECE_BYTES {
+        crate::bulk::ask(digits.len() / per_byte)?;
+        bytes.reserve_exact(digits.len().div_ceil(per_byte));
+    }
+    for piece in crate::bulk::byte_pieces(digits.as_bytes()) {
+        for of_byte in piece?.chunks(per_byte) {
+            let mut byte = 0;
+            for (n, c) in of_byte.iter().enumerate() {
+                let Some(value) = char::from(*c).to_digit(radix) else {
+                    // The digits before it are ASCII, so that it begins a character.
+                    let at = bytes.len() * per_byte + n;
+                    return Err(digit(digits[at..].chars().next().unwrap_or('?'), kind));
+                };
+                byte |= (value as u8) << (8 - width as usize * (n + 1));
+            }
+            bytes.push(byte);
         }
-        return Ok(Bits::collect(
-            values.iter().flat_map(|v| (0..4).map(move |i| v & (8 >> i) != 0)),
-        ));
     }
-    let binary = text.strip_prefix(['b', 'B']).unwrap_or(text);
-    let mut pieces = crate::bulk::unhurried(binary);
-    if let Some(c) = pieces.find_map(|p| p.chars().find(|c| !matches!(c, '0' | '1'))) {
-        return Err(digit(c, "binary"));
-    }
-    Ok(Bits::collect(binary.bytes().map(|b| b == b'1')))
+    let len = len.ok_or_else(too_long)?;
+    Ok(Bits { len, bytes })
 }
 
 /// Makes a bit string fit `bit(n)` or `varbit(n)`.

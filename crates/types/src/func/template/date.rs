@@ -3,6 +3,7 @@
 use base::{Result, err};
 
 use super::{ordinal, roman};
+use crate::bulk::{Pace, push_str};
 use crate::datetime::{self, DAYS, HOUR, MINUTE, MONTHS, SECOND};
 use crate::datum::Interval;
 
@@ -105,19 +106,25 @@ fn spells(s: &str, key: &str) -> bool {
 }
 
 /// Cuts a template into its pieces.
-pub(super) fn parse(template: &str) -> Vec<Node> {
+///
+/// # Errors
+/// Interrupts; `53200`.
+pub(super) fn parse(template: &str) -> Result<Vec<Node>> {
     let mut nodes: Vec<Node> = Vec::new();
+    let mut pace = Pace::default();
     let text = |nodes: &mut Vec<Node>, s: &str| match nodes.last_mut() {
         Some(Node::Text(t)) => t.push_str(s),
         _ => nodes.push(Node::Text(s.to_owned())),
     };
     let mut rest = template;
     'next: while !rest.is_empty() {
+        pace.step()?;
         if let Some(quoted) = rest.strip_prefix('"') {
             let mut chars = quoted.char_indices();
             let mut end = quoted.len();
             let mut inner = String::new();
             while let Some((i, c)) = chars.next() {
+                pace.step()?;
                 match c {
                     '"' => {
                         end = i + 1;
@@ -175,7 +182,7 @@ pub(super) fn parse(template: &str) -> Vec<Node> {
             None => rest = "",
         }
     }
-    nodes
+    Ok(nodes)
 }
 
 /// A number, with zeros in front unless under FM.
@@ -215,16 +222,18 @@ fn era(word: &str, upper: bool, dots: bool) -> String {
 /// `22007` for a field that an interval doesn't have.
 pub(super) fn format(template: &str, m: &Moment) -> Result<String> {
     let mut out = String::new();
-    for node in parse(template) {
+    let mut pace = Pace::default();
+    for node in parse(template)? {
+        pace.step()?;
         match node {
-            Node::Text(t) => out.push_str(&t),
+            Node::Text(t) => push_str(&mut out, &t)?,
             Node::Field { key, upper, capital, fill, th } => {
                 let shown = field(key, upper, capital, fill, m)?;
-                out.push_str(&shown);
+                push_str(&mut out, &shown)?;
                 let counts = shown.bytes().last().is_some_and(|b| b.is_ascii_digit());
                 match th {
-                    Some(true) if counts => out.push_str(&ordinal(&shown).to_uppercase()),
-                    Some(false) if counts => out.push_str(ordinal(&shown)),
+                    Some(true) if counts => push_str(&mut out, &ordinal(&shown).to_uppercase())?,
+                    Some(false) if counts => push_str(&mut out, ordinal(&shown))?,
                     _ => {}
                 }
             }

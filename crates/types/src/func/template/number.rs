@@ -3,6 +3,7 @@
 use base::{Result, err};
 
 use super::{ordinal, roman};
+use crate::bulk::Pace;
 use crate::datum::{Datum, Numeric};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -22,9 +23,25 @@ enum Node {
     Text(char),
 }
 
+impl Node {
+    /// A bit for each kind of node of which the template must know whether there is one.
+    fn bit(self) -> u8 {
+        match self {
+            Node::Point => 1,
+            Node::Sign => 2,
+            Node::Minus => 4,
+            Node::Plus => 8,
+            Node::PlusMinus => 16,
+            _ => 0,
+        }
+    }
+}
+
 #[derive(Default)]
 struct Template {
     nodes: Vec<Node>,
+    /// Which kinds of signs, and whether a point, are among them: see [`Node::bit`].
+    kinds: u8,
     fill_mode: bool,
     brackets: bool,
     roman: Option<bool>,
@@ -53,19 +70,29 @@ fn syntax(message: &str) -> base::Error {
 }
 
 impl Template {
+    fn push(&mut self, node: Node) {
+        self.kinds |= node.bit();
+        self.nodes.push(node);
+    }
+
     fn parse(text: &str) -> Result<Template> {
         let mut t = Template::default();
         let mut rest = text;
         let (mut point, mut signs) = (false, 0);
+        let mut pace = Pace::default();
         while let Some(c) = rest.chars().next() {
+            pace.step()?;
             if let Some(quoted) = rest.strip_prefix('"') {
                 let end = quoted.find('"').unwrap_or(quoted.len());
-                t.nodes.extend(quoted[..end].chars().map(Node::Text));
+                for c in quoted[..end].chars() {
+                    pace.step()?;
+                    t.nodes.push(Node::Text(c));
+                }
                 rest = quoted.get(end + 1..).unwrap_or("");
                 continue;
             }
             if let Some(after) = rest.strip_prefix("\\\"") {
-                t.nodes.push(Node::Text('"'));
+                t.push(Node::Text('"'));
                 rest = after;
                 continue;
             }
@@ -76,7 +103,7 @@ impl Template {
                     return Err(syntax(&format!("\"{c}\" must be ahead of \"PR\"")));
                 }
                 '9' | '0' => {
-                    t.nodes.push(Node::Digit(c == '0'));
+                    t.push(Node::Digit(c == '0'));
                     match (&mut t.shift, point) {
                         (Some(n), _) => *n += 1,
                         (None, true) => t.after += 1,
@@ -91,14 +118,14 @@ impl Template {
                         return Err(syntax(SHIFT_AND_POINT));
                     }
                     point = true;
-                    t.nodes.push(Node::Point);
+                    t.push(Node::Point);
                 }
-                ',' | 'G' | 'g' => t.nodes.push(Node::Group),
+                ',' | 'G' | 'g' => t.push(Node::Group),
                 // Letters of the pattern's language that mean nothing yet.
                 'B' | 'b' | 'C' | 'c' => {}
                 'V' | 'v' if point => return Err(syntax(SHIFT_AND_POINT)),
                 'V' | 'v' => t.shift = Some(0),
-                'L' | 'l' => t.nodes.push(Node::Currency),
+                'L' | 'l' => t.push(Node::Currency),
                 _ => {
                     used = 2;
                     let two = [
@@ -118,13 +145,13 @@ impl Template {
                         t.check_sign(*which)?;
                         match which {
                             0 => t.fill_mode = true,
-                            1 => t.nodes.push(Node::Minus),
-                            2 => t.nodes.push(Node::Plus),
-                            3 => t.nodes.push(Node::PlusMinus),
+                            1 => t.push(Node::Minus),
+                            2 => t.push(Node::Plus),
+                            3 => t.push(Node::PlusMinus),
                             4 => t.brackets = true,
                             5 => t.roman = Some(rest.starts_with('R')),
                             7 => {}
-                            _ => t.nodes.push(Node::Ordinal(rest.starts_with('T'))),
+                            _ => t.push(Node::Ordinal(rest.starts_with('T'))),
                         }
                     } else if matches!(c, 'S' | 's') {
                         used = 1;
@@ -137,10 +164,10 @@ impl Template {
                                 "cannot use \"S\" and \"PL\"/\"MI\"/\"SG\"/\"PR\" together",
                             ));
                         }
-                        t.nodes.push(Node::Sign);
+                        t.push(Node::Sign);
                     } else {
                         used = c.len_utf8();
-                        t.nodes.push(Node::Text(c));
+                        t.push(Node::Text(c));
                     }
                 }
             }
@@ -209,7 +236,7 @@ impl Template {
     }
 
     fn has(&self, node: Node) -> bool {
-        self.nodes.contains(&node)
+        self.kinds & node.bit() != 0
     }
 }
 
@@ -254,7 +281,7 @@ pub(super) fn format(template: &str, n: &Numeric, precision: Precision) -> Resul
     };
     let t = if nan { t.without_fraction() } else { t };
     let zero = rounded.is_zero();
-    Ok(Layout { t: &t, negative, overflow, zero, before, whole, fraction }.run())
+    Layout { t: &t, negative, overflow, zero, before, whole, fraction }.run()
 }
 
 struct Layout<'a> {
@@ -268,17 +295,17 @@ struct Layout<'a> {
 }
 
 impl Layout<'_> {
-    fn run(&self) -> String {
+    fn run(&self) -> Result<String> {
         let t = self.t;
         // The place from which zeros are shown.
-        let digits: Vec<bool> = t
-            .nodes
-            .iter()
-            .filter_map(|n| match n {
-                Node::Digit(zero) => Some(*zero),
-                _ => None,
-            })
-            .collect();
+        let mut digits: Vec<bool> = Vec::new();
+        let mut pace = Pace::default();
+        for node in &t.nodes {
+            pace.step()?;
+            if let Node::Digit(zero) = node {
+                digits.push(*zero);
+            }
+        }
         let zeros_from = digits.iter().position(|z| *z).unwrap_or(usize::MAX);
         // A lone zero before the point is left out unless the template shows zeros.
         let plain_zero = self.zero && t.fill_mode;
@@ -323,6 +350,7 @@ impl Layout<'_> {
             }
         };
         for node in &t.nodes {
+            pace.step()?;
             match node {
                 Node::Digit(_) if place < self.before => {
                     if place < first {
@@ -405,7 +433,7 @@ impl Layout<'_> {
                 out.push(' ')
             }
         }
-        out
+        Ok(out)
     }
 }
 
@@ -450,7 +478,9 @@ pub(super) fn read(text: &str, template: &str) -> Result<Datum> {
     }
     let mut digits = String::new();
     let (mut negative, mut point, mut before, mut after) = (false, false, 0, 0);
+    let mut pace = Pace::default();
     for c in text.chars() {
+        pace.step()?;
         match c {
             '-' => negative = true,
             '<' if t.brackets => negative = true,

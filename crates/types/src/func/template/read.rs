@@ -3,6 +3,7 @@
 use base::{Result, err};
 
 use super::date::{Node, parse};
+use crate::bulk::Pace;
 use crate::datetime::{self, DAY, DAYS, HOUR, MINUTE, MONTHS, SECOND, TimeZone};
 use crate::datum::Datum;
 use crate::io::FormatContext;
@@ -255,8 +256,10 @@ fn short_year(v: i64, len: usize) -> i64 {
 
 fn read(text: &str, template: &str) -> Result<Found> {
     let mut reader = Reader::of(text);
-    let nodes = parse(template);
+    let nodes = parse(template)?;
+    let mut pace = Pace::default();
     for (i, node) in nodes.iter().enumerate() {
+        pace.step()?;
         match node {
             Node::Field { key, fill, th, .. } => {
                 if reader.rest.trim_start().is_empty() {
@@ -273,6 +276,7 @@ fn read(text: &str, template: &str) -> Result<Found> {
             // A separator stands for any separators, other text for as many characters.
             Node::Text(t) => {
                 for c in t.chars() {
+                    pace.step()?;
                     if c.is_alphanumeric() {
                         let mut chars = reader.rest.chars();
                         chars.next();
@@ -469,7 +473,7 @@ fn pieces(template: &str) -> Result<Vec<Piece>> {
         }
         let (plain, behind) = rest.split_at(rest.find('"').unwrap_or(rest.len()));
         rest = behind;
-        for node in parse(plain) {
+        for node in parse(plain)? {
             match node {
                 Node::Field { key, fill, .. } => out.push(Piece::Field(key, fill)),
                 Node::Text(text) => {
