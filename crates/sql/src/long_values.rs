@@ -1,4 +1,4 @@
-//! INSERT … VALUES of many rows of plain constants, as drivers and dumps write them.
+//! VALUES of many rows of plain constants, as drivers and dumps write them: of INSERT, in FROM, in WITH, as MERGE's source.
 //!
 //! The grammar's tree comes as a message that is written and read back, some hundred bytes for each constant. For
 //! these statements the grammar gets the first row only, with blanks in place of the others:
@@ -27,16 +27,8 @@ pub(crate) fn parse(text: &str) -> Option<Vec<pb::RawStmt>> {
     short.push_str(&text[to..]);
     let mut statements = pg_query::parse(&short, 0).ok()?.protobuf.stmts;
     let [statement] = statements.as_mut_slice() else { return None };
-    let Some(NodeEnum::InsertStmt(insert)) = &mut statement.stmt.as_mut()?.node else {
-        return None;
-    };
-    let Some(NodeEnum::SelectStmt(select)) = &mut insert.select_stmt.as_mut()?.node else {
-        return None;
-    };
-    let [first] = select.values_lists.as_slice() else { return None };
-    if !matches!(first.node, Some(NodeEnum::List(_))) {
-        return None;
-    }
+    let place = i32::try_from(rows.constants.first()?.start).ok()?;
+    let select = values_in(statement.stmt.as_mut()?, place)?;
     select.values_lists.reserve(rows.lengths.len());
     let mut constants = rows.constants.iter().skip(rows.first_count);
     for length in rows.lengths {
@@ -47,10 +39,65 @@ pub(crate) fn parse(text: &str) -> Option<Vec<pb::RawStmt>> {
     Some(statements)
 }
 
+/// Whether the one row of a VALUES begins at this place.
+fn begins_at(select: &pb::SelectStmt, place: i32) -> bool {
+    let [row] = select.values_lists.as_slice() else { return false };
+    let Some(NodeEnum::List(row)) = &row.node else { return false };
+    let location = row.items.first().and_then(|item| match &item.node {
+        Some(NodeEnum::AConst(constant)) => Some(constant.location),
+        Some(NodeEnum::SetToDefault(default)) => Some(default.location),
+        Some(NodeEnum::ParamRef(parameter)) => Some(parameter.location),
+        _ => None,
+    });
+    location == Some(place)
+}
+
+/// The VALUES whose row begins at this place, where the grammar may have it below a statement or an item of FROM.
+fn values_in(node: &mut pb::Node, place: i32) -> Option<&mut pb::SelectStmt> {
+    match node.node.as_mut()? {
+        NodeEnum::SelectStmt(select) => values_of(select, place),
+        NodeEnum::InsertStmt(insert) => {
+            let with = insert.with_clause.iter_mut().flat_map(|with| &mut with.ctes);
+            with.chain(insert.select_stmt.as_deref_mut()).find_map(|node| values_in(node, place))
+        }
+        NodeEnum::UpdateStmt(update) => {
+            let with = update.with_clause.iter_mut().flat_map(|with| &mut with.ctes);
+            with.chain(&mut update.from_clause).find_map(|node| values_in(node, place))
+        }
+        NodeEnum::DeleteStmt(delete) => {
+            let with = delete.with_clause.iter_mut().flat_map(|with| &mut with.ctes);
+            with.chain(&mut delete.using_clause).find_map(|node| values_in(node, place))
+        }
+        NodeEnum::MergeStmt(merge) => {
+            let with = merge.with_clause.iter_mut().flat_map(|with| &mut with.ctes);
+            with.chain(merge.source_relation.as_deref_mut()).find_map(|node| values_in(node, place))
+        }
+        NodeEnum::CommonTableExpr(cte) => values_in(cte.ctequery.as_mut()?, place),
+        NodeEnum::RangeSubselect(from) => values_in(from.subquery.as_mut()?, place),
+        NodeEnum::JoinExpr(join) => {
+            let sides = join.larg.as_deref_mut().into_iter().chain(join.rarg.as_deref_mut());
+            sides.into_iter().find_map(|node| values_in(node, place))
+        }
+        NodeEnum::ExplainStmt(explain) => values_in(explain.query.as_mut()?, place),
+        NodeEnum::CreateTableAsStmt(create) => values_in(create.query.as_mut()?, place),
+        _ => None,
+    }
+}
+
+fn values_of(select: &mut pb::SelectStmt, place: i32) -> Option<&mut pb::SelectStmt> {
+    if begins_at(select, place) {
+        return Some(select);
+    }
+    let with = select.with_clause.iter_mut().flat_map(|with| &mut with.ctes);
+    let below = with.chain(&mut select.from_clause).find_map(|node| values_in(node, place));
+    let sides = select.larg.as_deref_mut().into_iter().chain(select.rarg.as_deref_mut());
+    below.or_else(|| sides.into_iter().find_map(|side| values_of(side, place)))
+}
+
 /// The text with `$n` in place of constants, as the library does it; None: it is of another kind.
 pub(crate) fn without_constants(text: &str) -> Option<String> {
     let rows = Rows::read(text)?;
-    if !matches!(text[rows.end..].trim(), "" | ";") {
+    if !rows.of_insert || !matches!(text[rows.end..].trim(), "" | ";") {
         return None;
     }
     let number = |c: &Constant| match c.kind {
@@ -138,6 +185,8 @@ impl Constant {
 
 /// Where the rows are.
 struct Rows {
+    /// They are what INSERT writes: before them are names alone.
+    of_insert: bool,
     /// Of all rows, one after the other.
     constants: Vec<Constant>,
     /// How many the first row has.
@@ -156,7 +205,7 @@ impl Rows {
             return None;
         }
         let mut at = Cursor { bytes: text.as_bytes(), at: 0 };
-        at.head()?;
+        let of_insert = at.head()?;
         let mut constants = Vec::new();
         at.row(&mut constants)?;
         let (first_count, first_end) = (constants.len(), at.at);
@@ -174,7 +223,7 @@ impl Rows {
         if lengths.is_empty() {
             return None;
         }
-        Some(Rows { constants, first_count, first_end, end, lengths })
+        Some(Rows { of_insert, constants, first_count, first_end, end, lengths })
     }
 }
 
@@ -203,27 +252,27 @@ impl<'t> Cursor<'t> {
         &self.bytes[start..self.at]
     }
 
-    /// INSERT and what follows, up to VALUES and with it: names and lists of names.
-    fn head(&mut self) -> Option<()> {
+    /// A statement up to its first VALUES and with it; whether it is INSERT with names and lists of names. Left to the
+    /// grammar is what has strings or comments before it.
+    fn head(&mut self) -> Option<bool> {
         self.blanks();
-        if !self.word().eq_ignore_ascii_case(b"insert") {
-            return None;
-        }
-        let mut depth = 0_usize;
+        let insert = self.word().eq_ignore_ascii_case(b"insert");
+        let (mut depth, mut names) = (0_usize, true);
         loop {
             self.blanks();
             match self.peek()? {
                 b'(' => depth += 1,
                 b')' => depth = depth.checked_sub(1)?,
                 b',' | b'.' => {}
+                b'*' | b'=' | b'+' | b'<' | b'>' => names = false,
                 b'"' => self.at += 1 + self.bytes[self.at + 1..].iter().position(|b| *b == b'"')?,
                 _ => {
                     let word = self.word();
                     if word.is_empty() {
                         return None;
                     }
-                    if depth == 0 && word.eq_ignore_ascii_case(b"values") {
-                        return Some(());
+                    if word.eq_ignore_ascii_case(b"values") {
+                        return Some(insert && names && depth == 0);
                     }
                     continue;
                 }
@@ -360,6 +409,15 @@ mod tests {
                 "INSERT INTO t",
                 " ON CONFLICT (a) DO UPDATE SET b = excluded.b || 'x' RETURNING a, 5;",
             ),
+            long("WITH x AS (SELECT 1) INSERT INTO t", ""),
+            long("SELECT a, count(*) FROM (", ") v (a, b) WHERE a > 'x' GROUP BY a"),
+            long("", " ORDER BY 1"),
+            long("WITH x AS (", ") SELECT * FROM x, (VALUES (1), (2)) y"),
+            long("SELECT 1, 2 UNION ALL", ""),
+            long("SELECT * FROM a LEFT JOIN (", ") v ON true"),
+            long("UPDATE t SET a = v.a FROM (", ") v (a) WHERE v.a = t.a"),
+            long("MERGE INTO t USING (", ") v (a, b) ON v.a = t.a WHEN MATCHED THEN DELETE"),
+            long("CREATE TABLE c AS", ""),
         ] {
             let whole = pg_query::parse(&text, 0).unwrap().protobuf.stmts;
             assert_eq!(parse(&text).as_ref(), Some(&whole), "{text}");
@@ -381,7 +439,8 @@ mod tests {
     #[test]
     fn other_texts_go_to_the_grammar() {
         for (head, tail) in [
-            ("WITH x AS (SELECT 1) INSERT INTO t", ""),
+            ("SELECT 'x' FROM (", ") v"),
+            ("SELECT (", ")"),
             ("INSERT INTO t /* why */", ""),
             ("INSERT INTO t[1]", ""),
             ("INSERT INTO t", ", (1, now())"),
