@@ -16,5 +16,6 @@ mod race;
 mod random;
 mod random_plpgsql;
 mod redistribute;
+mod shared_plans;
 mod statistics;
 mod tpch;

@@ -298,6 +298,8 @@ pub enum Rel {
     Cte {
         /// Which.
         index: usize,
+        /// The name that the statement gives it here, where that is another one.
+        alias: Option<String>,
         /// Its columns here.
         cols: Vec<Col>,
         /// Columns of outer queries that it uses.

@@ -36,7 +36,7 @@ const SHALLOW: usize = 100;
 /// optimisations, and as much again for recursions that don't check the stack.
 const LEVEL_BYTES: usize = 16 << 10;
 
-/// How many levels' stack a set operation or a join takes: what binds and plans queries has larger frames.
+/// How many levels' stack a subquery, a set operation or a join takes: what binds and plans queries has larger frames.
 const QUERY_LEVELS: usize = 4;
 
 /// Largest stack for a statement. Of a stack only what is used takes memory.
@@ -147,7 +147,9 @@ fn deepest(bytes: &[u8], lists: bool) -> usize {
                     level = Level::default();
                 } else if is(&"end") && levels.len() > 1 {
                     (level, below) = closed(&mut levels, below);
-                } else if CHAINS.iter().any(is) || lists && is(&"as") && opens_query(&rest[step..])
+                } else if CHAINS.iter().any(is)
+                    || lists && is(&"select") && !levels.is_empty()
+                    || lists && is(&"as") && opens_query(&rest[step..])
                 {
                     level.chains += if lists { QUERY_LEVELS } else { 1 };
                 } else if OPERATORS.iter().any(is) {
@@ -246,6 +248,8 @@ mod tests {
         assert!(depth(format!("select 1 from a{}", " join b on a and c".repeat(50))) >= 50);
         assert!(depth(format!("select 1{}", " union select 1".repeat(50))) >= 50);
         assert!(depth(format!("select {}1", "- (1) ".repeat(50))) >= 50);
+        let nested = format!("{}select 1{}", "select * from (".repeat(50), ") x".repeat(50));
+        assert!(deepest(nested.as_bytes(), true) >= 50 * QUERY_LEVELS);
     }
 
     #[test]

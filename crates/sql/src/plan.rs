@@ -843,6 +843,10 @@ pub enum Node {
         plan: usize,
         /// The WITH query's name.
         name: String,
+        /// The name that the statement gives it here, where that is another one.
+        alias: Option<String>,
+        /// Names of the columns.
+        columns: Vec<String>,
         /// Slots of the outer values that it uses: where these have changed, it is computed anew.
         slots: Vec<u16>,
     },

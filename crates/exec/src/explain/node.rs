@@ -83,6 +83,25 @@ impl Shown {
     }
 }
 
+/// Names of nodes' output columns, by the nodes' addresses.
+#[derive(Default)]
+struct Outputs {
+    /// How many slots had names when they were found.
+    slots: usize,
+    names: HashMap<usize, Vec<String>>,
+}
+
+/// An expression's text as the name of a column. The names of the columns below stand in it, so that a column that is
+/// used twice in each of several subqueries would double the text in each.
+fn shortened(mut text: String) -> String {
+    const MAX_BYTES: usize = 4096;
+    if text.len() > MAX_BYTES {
+        text.truncate(text.floor_char_boundary(MAX_BYTES));
+        text.push_str("...");
+    }
+    text
+}
+
 /// Makes the tree.
 pub struct Describe<'p> {
     prepared: &'p Prepared,
@@ -94,6 +113,7 @@ pub struct Describe<'p> {
     pub(super) verbose: Option<Verbose>,
     /// The name of the table that a scan reads, by the plan's address: no two have the same.
     aliases: RefCell<HashMap<usize, String>>,
+    outputs: RefCell<Outputs>,
     /// Partitions that are left out of scans when they begin.
     pub removed: super::partition::Removed,
 }
@@ -110,6 +130,7 @@ fn count_scans(plan: &Plan) -> usize {
                 | Node::SampleScan { .. }
                 | Node::ForeignScan(_)
                 | Node::SystemScan { .. }
+                | Node::Cte { .. }
         );
         scans += usize::from(is_scan);
     });
@@ -149,6 +170,9 @@ fn own_columns(plan: &Plan) -> Option<Vec<String>> {
             let name = |c: &u16| table.columns[usize::from(*c)].0.to_owned();
             Some(columns.iter().map(name).collect())
         }
+        Node::Cte { columns, .. } => {
+            Some(columns.iter().map(|name| crate::session::quote_identifier(name)).collect())
+        }
         _ => None,
     }
 }
@@ -166,6 +190,7 @@ pub(super) fn name_of_scan(plan: &Plan) -> Option<&str> {
             Some(scan.alias.as_deref().unwrap_or(&scan.table.name))
         }
         Node::SystemScan { table, .. } => Some(table.name),
+        Node::Cte { name, alias, .. } => Some(alias.as_ref().unwrap_or(name)),
         _ => None,
     }
 }
@@ -199,6 +224,7 @@ impl<'p> Describe<'p> {
             qualify: scans + own > 1,
             verbose: None,
             aliases,
+            outputs: RefCell::default(),
             removed: Default::default(),
         }
     }
@@ -356,12 +382,29 @@ impl<'p> Describe<'p> {
         }
     }
 
-    /// Names of a node's output columns.
+    /// Names of a node's output columns. Each node that is described asks for those of its inputs, and these for
+    /// those of theirs, so what was found is kept while the names of slots stay the same.
     pub(super) fn output(&self, plan: &Plan, slots: &HashMap<u16, String>) -> Vec<String> {
+        let address = std::ptr::from_ref(plan) as usize;
+        {
+            let mut known = self.outputs.borrow_mut();
+            if known.slots != slots.len() {
+                *known = Outputs { slots: slots.len(), names: HashMap::new() };
+            }
+            if let Some(names) = known.names.get(&address) {
+                return names.clone();
+            }
+        }
+        let names = self.find_output(plan, slots);
+        self.outputs.borrow_mut().names.insert(address, names.clone());
+        names
+    }
+
+    fn find_output(&self, plan: &Plan, slots: &HashMap<u16, String>) -> Vec<String> {
         let texts = |input: &Plan, exprs: &[Expr]| {
             let columns = self.output(input, slots);
             let names = self.names(&columns, slots);
-            exprs.iter().map(|e| names.text(e)).collect::<Vec<String>>()
+            exprs.iter().map(|e| shortened(names.text(e))).collect::<Vec<String>>()
         };
         match &plan.node {
             Node::SeqScan(scan)
@@ -425,7 +468,12 @@ impl<'p> Describe<'p> {
                 }
                 all
             }
-            Node::Cte { plan, .. } => self.output(&self.prepared.subplans[*plan], slots),
+            // Not those of its plan: a WITH query is described once, whatever number of nodes read it.
+            Node::Cte { .. } => {
+                let alias = self.alias(plan);
+                let own = own_columns(plan).unwrap_or_default().into_iter();
+                own.map(|name| self.qualified(&alias, name)).collect()
+            }
             Node::Values(rows) => {
                 (1..=rows.first().map_or(0, Vec::len)).map(|n| format!("column{n}")).collect()
             }
@@ -524,7 +572,7 @@ impl<'p> Describe<'p> {
                 let columns = self.output(left, slots);
                 for (slot, expr) in filled {
                     let text = self.names(&columns, slots).text(expr);
-                    slots.insert(*slot, text);
+                    slots.insert(*slot, shortened(text));
                 }
             }
             _ => {}
@@ -773,7 +821,15 @@ impl<'p> Describe<'p> {
                     if *all { " All" } else { "" }
                 );
             }
-            Node::Cte { name, .. } => shown.on = format!(" on {name}"),
+            Node::Cte { name, .. } => {
+                let alias = self.alias(plan);
+                shown.on = format!(" on {}", crate::session::quote_identifier(name));
+                if alias != *name {
+                    shown.on += &format!(" {}", crate::session::quote_identifier(&alias));
+                }
+                shown.facts.push(("CTE Name", name.clone()));
+                shown.facts.push(("Alias", alias));
+            }
             Node::Window { workers, .. } if *workers > 0 => {
                 shown.details.push(("Workers Planned", Detail::Count(u64::from(*workers))));
                 let launched = shown.counted(LAUNCHED).map(Detail::Count);

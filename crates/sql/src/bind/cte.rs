@@ -443,7 +443,9 @@ impl Binder<'_> {
         let (outer, named) = (cte.outer.clone(), cte.named.1);
         let (mut names, cols) = self.columns_of_cte(index)?;
         names.truncate(named);
-        self.plain_from(Rel::Cte { index, cols: cols.clone(), outer }, &names, &cols, range)
+        let alias = range.alias.as_ref().map(|alias| alias.aliasname.clone());
+        let rel = Rel::Cte { index, alias, cols: cols.clone(), outer };
+        self.plain_from(rel, &names, &cols, range)
     }
 }
 

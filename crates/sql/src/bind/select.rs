@@ -46,6 +46,7 @@ impl Binder<'_> {
         resolve: bool,
     ) -> Result<Query> {
         sched::check_stack()?;
+        sched::check_interrupts()?;
         if stmt.into_clause.is_some() && !std::mem::take(&mut self.into_allowed) {
             return Err(err!(SYNTAX_ERROR, "SELECT ... INTO is not allowed here"));
         }

@@ -40,13 +40,19 @@ impl Planner<'_> {
         let aggs: Vec<_> = aggs.into_iter().filter(|(c, _)| need.contains(*c)).collect();
         if !plain
             && sets.is_none()
+            && self.may_choose()
             && let Some(eager) = self.eager(&input, &groups, &aggs)?
         {
             // The estimates decide.
             let way = (groups.clone(), plain, sets.clone());
-            let late = self.aggregate_here(input, way, aggs, need, required)?;
+            let late =
+                |planner: &mut Self| planner.aggregate_here(input, way, aggs, need, required);
+            let late = self.one_way(late)?;
             let way = (groups, plain, sets);
-            let early = self.aggregate_here(eager.input, way, eager.aggs, need, required)?;
+            let early = |planner: &mut Self| {
+                planner.aggregate_here(eager.input, way, eager.aggs, need, required)
+            };
+            let early = self.one_way(early)?;
             let cost = |phys: &PhysicalPlan| until(&phys.plan.estimate, required);
             return Ok(if cost(&early) < cost(&late) { early } else { late });
         }

@@ -145,16 +145,12 @@ impl Planner<'_> {
                 graph.conditions.into_iter().partition(|e| walk::any(e, &is_correlated));
             graph.conditions = early;
             let turned = self.turned_semi_join(&graph, &semi, &late);
-            let first = self.mark();
-            let tested = self.semi_joins_then(graph, semi, late, need, required)?;
-            return match turned {
-                Some(turned) => {
-                    let second = self.second_way(&first);
-                    let joined = self.join_leaves(turned, need, required)?;
-                    Ok(self.cheaper([tested, joined], [first, second], required))
-                }
-                None => Ok(tested),
-            };
+            return self.either(
+                required,
+                |planner| planner.semi_joins_then(graph, semi, late, need, required),
+                turned
+                    .map(|turned| |planner: &mut Self| planner.join_leaves(turned, need, required)),
+            );
         }
         if graph.leaves.is_empty() {
             let condition = self.condition(graph.conditions, &[])?;

@@ -162,8 +162,8 @@ impl Planner<'_> {
                 let (rel, above) = self.sunk(rel, conditions);
                 self.filter_above(rel, above, need, required)
             }
-            Rel::Cte { index, cols, .. } => {
-                let phys = self.cte(index, cols)?;
+            Rel::Cte { index, alias, cols, .. } => {
+                let phys = self.cte(index, alias, cols)?;
                 let share = self.selectivity(None, &conditions);
                 let condition = self.condition(conditions, &phys.cols)?;
                 Ok(filtered(phys, condition, share))

@@ -76,10 +76,24 @@ impl RequiredProperties {
     }
 }
 
-/// How much was planned at a time: see [`Planner::mark`].
+/// Choices between two ways of planning within others, at most: what lies below them is planned once for each way.
+const NESTED_MAX: u32 = 6;
+
+/// The plan of a WITH query. It is made once for all ways of planning what reads it, unless the values of outer columns
+/// that it uses lie in other slots in one of them.
+#[derive(Clone)]
+struct CtePlan {
+    /// Its number among the subplans; from `first` on before it are those of its own subqueries.
+    plan: usize,
+    first: usize,
+    /// The slots in which it finds the values of outer columns.
+    slots: Vec<Option<u16>>,
+}
+
+/// Which subqueries and WITH queries were planned at a time.
 pub(crate) struct Mark {
     subplans: usize,
-    ctes: Vec<Option<usize>>,
+    ctes: Vec<Option<CtePlan>>,
 }
 
 /// A physical plan: an operator with the columns and the order of its rows.
@@ -99,7 +113,7 @@ pub(crate) struct Planner<'a> {
     pub vars: Vec<Var>,
     subqueries: Vec<Query>,
     ctes: Vec<Cte>,
-    cte_plans: Vec<Option<usize>>,
+    cte_plans: Vec<Option<CtePlan>>,
     /// Recursive WITH queries whose step is being planned, outermost first.
     stepping: Vec<usize>,
     /// Recursive WITH queries and the subplans whose rows each of their rounds changes.
@@ -116,6 +130,8 @@ pub(crate) struct Planner<'a> {
     pub known: Vec<Option<Datum>>,
     /// Leaves within leaves that are planned for their estimates alone.
     pub depth: usize,
+    /// Choices between two ways of planning within which the planner is.
+    choices: u32,
     /// Statistics of columns, by table and number.
     pub read_stats: RefCell<HashMap<(u32, u16), Option<Rc<selectivity::ReadStats>>>>,
     /// Above 0 while shares are found by statistics of single columns alone.
@@ -155,6 +171,7 @@ impl<'a> Planner<'a> {
             env: Vec::new(),
             known: Vec::new(),
             depth: 0,
+            choices: 0,
             read_stats: RefCell::default(),
             alone: std::cell::Cell::default(),
             extended: RefCell::default(),
@@ -189,19 +206,48 @@ impl<'a> Planner<'a> {
         Mark { subplans: self.subplans.len(), ctes: self.cte_plans.clone() }
     }
 
-    /// A mark before something is planned in a second way. WITH queries are planned again in it: they may
-    /// use slots that the first way gave out.
-    pub fn second_way(&mut self, first: &Mark) -> Mark {
-        let mark = self.mark();
-        self.cte_plans.clone_from(&first.ctes);
-        mark
-    }
-
     /// Forgets what was planned since the mark.
     pub fn forget_since(&mut self, mark: Mark) {
         self.subplans.truncate(mark.subplans);
         self.run_once.retain(|(plan, _)| *plan < mark.subplans);
         self.cte_plans = mark.ctes;
+    }
+
+    /// The slots in which a WITH query finds the values of outer columns here.
+    fn slots_of(&self, cte: &Cte) -> Vec<Option<u16>> {
+        let slot_of = |col| self.env.iter().rev().find(|(c, _)| c == col).map(|e| e.1);
+        cte.outer.iter().map(slot_of).collect()
+    }
+
+    /// Whether there is still room for a choice: see [`NESTED_MAX`].
+    pub fn may_choose(&self) -> bool {
+        self.choices < NESTED_MAX
+    }
+
+    /// Plans one of the ways of a choice.
+    pub fn one_way<R>(&mut self, plan: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        self.choices += 1;
+        let planned = plan(self);
+        self.choices -= 1;
+        planned
+    }
+
+    /// The cheaper one of two plans for the same rows. Without a second way, the first.
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub fn either(
+        &mut self,
+        required: &RequiredProperties,
+        first: impl FnOnce(&mut Self) -> Result<PhysicalPlan>,
+        second: Option<impl FnOnce(&mut Self) -> Result<PhysicalPlan>>,
+    ) -> Result<PhysicalPlan> {
+        let Some(second) = second.filter(|_| self.may_choose()) else { return first(self) };
+        let begin = self.mark();
+        let first = self.one_way(first)?;
+        let middle = self.mark();
+        let second = self.one_way(second)?;
+        Ok(self.cheaper([first, second], [begin, middle], required))
     }
 
     /// The plan that costs less until the required is reached, of two that were planned from the marks on; the
@@ -215,8 +261,14 @@ impl<'a> Planner<'a> {
         let cost = |phys: &PhysicalPlan| self.goal_cost(&phys.plan.estimate, &phys.order, required);
         let ([first, second], [begin, middle]) = (plans, marks);
         if cost(&second) < cost(&first) {
-            let nothing = || Plan { node: Node::Nothing, estimate: Estimate::default() };
-            self.subplans[begin.subplans..middle.subplans].fill_with(nothing);
+            for number in begin.subplans..middle.subplans {
+                // The second plan reads the WITH queries that the first one has planned.
+                let shared = |cte: &CtePlan| (cte.first..=cte.plan).contains(&number);
+                if !self.cte_plans.iter().flatten().any(shared) {
+                    let nothing = Plan { node: Node::Nothing, estimate: Estimate::default() };
+                    self.subplans[number] = nothing;
+                }
+            }
             return second;
         }
         self.forget_since(middle);
@@ -378,6 +430,7 @@ impl<'a> Planner<'a> {
         required: &RequiredProperties,
     ) -> Result<PhysicalPlan> {
         sched::check_stack()?;
+        sched::check_interrupts()?;
         match rel {
             Rel::OneRow => Ok(leaf(Node::OneRow, Vec::new(), cost::one_row())),
             Rel::Nothing => Ok(self.nothing(need)),

@@ -197,20 +197,17 @@ impl Planner<'_> {
             let condition = planner.condition(above.clone(), &sides.cols)?;
             Ok(filtered(sides, condition, share))
         };
-        let first = self.mark();
-        let whole = build(self, &RequiredProperties::default())?;
         let early = match kind {
             JoinKind::Left => early_goal(required, &left_cols, share),
             _ => None,
         };
-        match early {
-            Some(early) => {
-                let second = self.second_way(&first);
-                let early = build(self, &early)?;
-                Ok(self.cheaper([whole, early], [first, second], required))
-            }
-            None => Ok(whole),
-        }
+        let build = &build;
+        let whole = |planner: &mut Self| build(planner, &RequiredProperties::default());
+        self.either(
+            required,
+            whole,
+            early.map(|early| move |planner: &mut Self| build(planner, &early)),
+        )
     }
 
     /// What ON asks of the right side, with what follows from the kept side's conditions: no other rows are
@@ -309,7 +306,7 @@ impl Planner<'_> {
                 early = Some(phys);
             }
         }
-        let second = self.second_way(&first);
+        let second = self.mark();
         let right = crate::bind::select::filter(right, on_right);
         let again = one_table(&right, &[]);
         let right = Side { phys: self.rel(right, &wanted, &RequiredProperties::default())?, again };
@@ -675,16 +672,14 @@ impl Planner<'_> {
             }
             Ok(phys)
         };
-        let first = self.mark();
-        let whole = build(self, &RequiredProperties::default())?;
-        match early_goal(required, &left_cols, share) {
-            Some(early) => {
-                let second = self.second_way(&first);
-                let early = build(self, &early)?;
-                Ok(self.cheaper([whole, early], [first, second], required))
-            }
-            None => Ok(whole),
-        }
+        let early = early_goal(required, &left_cols, share);
+        let build = &build;
+        let whole = |planner: &mut Self| build(planner, &RequiredProperties::default());
+        self.either(
+            required,
+            whole,
+            early.map(|early| move |planner: &mut Self| build(planner, &early)),
+        )
     }
 }
 

@@ -7,7 +7,7 @@ use crate::logical::{Col, Cte, CteKind, Rel};
 use crate::plan::{Estimate, Node, Plan};
 use crate::walk;
 
-use super::{PhysicalPlan, Planner, RequiredProperties, cost, leaf};
+use super::{CtePlan, PhysicalPlan, Planner, RequiredProperties, cost, leaf};
 
 /// How many times the base's rows a recursive query is expected to give, as in PostgreSQL.
 const ROUNDS: f64 = 10.0;
@@ -104,21 +104,28 @@ impl Planner<'_> {
     }
 
     /// A reference to a WITH query that is computed once and kept.
-    pub fn cte(&mut self, index: usize, cols: Vec<Col>) -> Result<PhysicalPlan> {
+    pub fn cte(
+        &mut self,
+        index: usize,
+        alias: Option<String>,
+        cols: Vec<Col>,
+    ) -> Result<PhysicalPlan> {
         let plan = self.cte_plan(index)?;
         let cte = &self.ctes[index];
         let name = cte.name.clone();
-        let slot_of = |col: &Col| self.env.iter().rev().find(|(c, _)| c == col).map(|e| e.1);
-        let slots = cte.outer.iter().filter_map(slot_of).collect();
+        let slots = self.slots_of(cte).into_iter().flatten().collect();
+        let columns = cols.iter().map(|col| self.vars[usize::from(*col)].name.clone()).collect();
         let estimate = cost::cte(&self.subplans[plan].estimate);
-        Ok(leaf(Node::Cte { plan, name, slots }, cols, estimate))
+        Ok(leaf(Node::Cte { plan, name, alias, columns, slots }, cols, estimate))
     }
 
     /// The number of a WITH query's subplan, made at the first call.
     fn cte_plan(&mut self, index: usize) -> Result<usize> {
-        if let Some(plan) = self.cte_plans[index] {
-            return Ok(plan);
+        let slots = self.slots_of(&self.ctes[index]);
+        if let Some(known) = self.cte_plans[index].as_ref().filter(|known| known.slots == slots) {
+            return Ok(known.plan);
         }
+        let first = self.subplans.len();
         let query = self.ctes[index].query.clone();
         let plan = match self.ctes[index].kind.clone() {
             CteKind::Plain => self.query(query, &RequiredProperties::default())?,
@@ -152,7 +159,7 @@ impl Planner<'_> {
             self.run_once.push((plan, None));
         }
         self.by_round.extend(rounds.into_iter().map(|of| (of, plan)));
-        self.cte_plans[index] = Some(plan);
+        self.cte_plans[index] = Some(CtePlan { plan, first, slots });
         Ok(plan)
     }
 
