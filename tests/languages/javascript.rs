@@ -353,3 +353,106 @@ fn endless_and_greedy_bodies_end_alone() {
     }
     assert!(server.stop());
 }
+
+/// Built-ins that go over something long: the library's own hear nothing. Each of these runs for minutes, or for ever.
+#[test]
+fn long_built_ins_end_with_their_statement() {
+    let (_dir, server) = start("js-long");
+    let mut client = Raw::connect(server.port);
+    client.query("SET session_memory_limit = '500MB'");
+    let like = "const a = {length: 2 ** 32 - 1}";
+    let sparse = "const a = []; a.length = 2 ** 32 - 1";
+    let mut bodies = vec![
+        "Array.from({length: 2 ** 32 - 1})".to_owned(),
+        "[[], Object.assign([], {length: 2 ** 32 - 1})].flat()".to_owned(),
+        "[].concat(Object.assign([], {length: 2 ** 32 - 1}))".to_owned(),
+        "for (;;) { try { [].sort.call({length: 2 ** 32 - 1}) } catch (e) { } }".to_owned(),
+        "for (;;) { try { 'x'.repeat(2 ** 28) + 'y' } catch (e) { } }".to_owned(),
+        "const t = 'ab'.repeat(2 ** 26); for (;;) t.indexOf('z')".to_owned(),
+        "'a'.repeat(2 ** 27).indexOf('a'.repeat(2 ** 14) + 'b')".to_owned(),
+        "'a'.repeat(2 ** 27).split('a'.repeat(2 ** 14) + 'b')".to_owned(),
+        "new Float64Array(5e7).sort().sort().sort().sort().sort()".to_owned(),
+    ];
+    for method in [
+        "sort()",
+        "reverse()",
+        "fill(1)",
+        "copyWithin(5)",
+        "join()",
+        "shift()",
+        "unshift(1)",
+        "splice(0, 1)",
+        "slice(1)",
+        "toReversed()",
+        "toSorted()",
+        "with(0, 1)",
+        "toSpliced(0, 1)",
+        "indexOf(1)",
+        "forEach(() => 1)",
+        "toLocaleString()",
+    ] {
+        for object in [like, sparse] {
+            bodies.push(format!("{object}; [].{}", method.replacen('(', ".call(a, ", 1)));
+        }
+    }
+    for body in bodies {
+        client.query("SET statement_timeout = '50ms'");
+        let ended = client.query(&format!("DO LANGUAGE javascript $$ {body} $$"));
+        let code = error(&ended);
+        assert!(code.starts_with("57014") || code.starts_with("53200"), "{body}: {ended:?}");
+    }
+    client.query("RESET statement_timeout");
+    // Memory that has run out can't be caught.
+    let greedy = client.query(
+        "DO LANGUAGE javascript $$ for (;;) try { const a = []; for (;;) a.push('x' + a.length) } catch (e) { } $$",
+    );
+    assert!(error(&greedy).starts_with("53200"), "{greedy:?}");
+    assert!(server.stop());
+}
+
+/// What replaces built-ins for what is long gives what they give for what is short.
+#[test]
+fn long_built_ins_give_what_short_ones_give() {
+    let (_dir, server) = start("js-same");
+    let mut client = Raw::connect(server.port);
+    let same = call(
+        &mut client,
+        "same() RETURNS text",
+        r#"
+        const wrong = [];
+        const n = 70000;
+        const like = () => { const o = {length: n}; for (let i = 0; i < n; i++) if (i % 7) o[i] = (i * 7919) % n; return o };
+        const list = () => Array.prototype.slice.call(like());
+        const check = (name, a, b) => { if (JSON.stringify(a) !== JSON.stringify(b)) wrong.push(name) };
+        const l = list();
+        check('holes', [l.length, 0 in l, 1 in l], [n, false, true]);
+        check('sort', Array.prototype.sort.call(like()), {...l.filter(() => true).map(String).sort().map(Number), length: n});
+        check('numbers', list().sort((a, b) => a - b)[20], l.filter(() => true).sort((a, b) => a - b)[20]);
+        check('fill', Array.prototype.fill.call({length: n}, 3, 2, -1)[n - 2], 3);
+        const r = Array.prototype.reverse.call(like());
+        check('reverse', [0, 1, 2, 500, n - 1].map((i) => r[i]), [0, 1, 2, 500, n - 1].map((i) => l[n - 1 - i]));
+        check('join', Array.prototype.join.call(like(), '-'), l.join('-'));
+        check('splice', Array.prototype.splice.call(like(), 5, 3, 'x'), l.slice(5, 8));
+        check('with', Array.prototype.with.call(like(), -1, 'z')[n - 1], 'z');
+        check('from', Array.from({length: n}, (_, i) => i).length, n);
+        check('flat', [[1, [2]], , [3]].flat(2), [1, 2, 3]);
+        check('flatMap', [1, 2].flatMap((x) => [x, [x]]), [1, [1], 2, [2]]);
+        const typed = new Float64Array(600000).map((_, i) => (i * 7919) % 600000);
+        typed[5] = NaN; typed[6] = -0; typed[7] = 0;
+        const sorted = typed.toSorted();
+        check('typed', sorted.slice(0, -1).every((x, i) => i === 0 || sorted[i - 1] <= x), true);
+        check('NaN', [Number.isNaN(sorted.at(-1)), Object.is(sorted[0], -0)], [true, true]);
+        const text = 'abcab'.repeat(300000);
+        check('repeat', [text.length, text.slice(-7), text[123456]], [1500000, 'ababcab', 'b']);
+        check('split', [text.split('ca').length, text.split('ca')[0], text.split('').length, text.split('b', 2)], [300001, 'ab', 1500000, ['a', 'ca']]);
+        check('replaceAll', text.replaceAll('ca', '$&$$').length, 1800000);
+        check('replace', text.replace('ca', (m, at) => m + at).slice(0, 8), 'abca2bab');
+        check('search', [text.indexOf('ca', 10), text.lastIndexOf('ca'), text.includes('bb')], [12, 1499997, false]);
+        check('pad', ['x'.padEnd(2000000, 'ab').slice(-2), 'x'.padStart(2000000).length], ['ba', 2000000]);
+        return wrong.join() || 'same';
+        "#,
+        "SELECT same()",
+    );
+    assert_eq!(rows(&same), ["same"]);
+    assert!(server.stop());
+}

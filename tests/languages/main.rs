@@ -8,5 +8,6 @@ mod extension;
 mod foreign;
 mod java;
 mod javascript;
+mod nesting;
 mod vector;
 mod wasm;

@@ -119,6 +119,16 @@ pub fn only_as_trigger() -> Error {
     err!(FEATURE_NOT_SUPPORTED, "trigger functions can only be called as triggers")
 }
 
+/// Lets code of a language ask the server for something. Each language calls it before it answers a request, as an answer
+/// may run the code again: by a query that calls its function, or by methods of the values that it converts.
+///
+/// # Errors
+/// Interrupts; `54001` when little of the stack is left.
+pub fn admit_request() -> Result<()> {
+    sched::check_interrupts()?;
+    sched::check_stack()
+}
+
 /// A procedural language.
 pub trait Language: Send + Sync {
     /// Its name in `pg_language`.

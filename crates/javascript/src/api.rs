@@ -15,13 +15,14 @@
 //! | 11, 12 | commit, rollback (in procedures and DO) | |
 //! | 13 | parse of a statement that will be run later | |
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use base::{Error, Oid, Result, err};
 use catalog::acl::privilege;
 use catalog::{AclKind, Rights};
 use exec::ExecContext;
 use exec::context::TransactionEnd;
+use exec::language::{ResultForm, admit_request};
 use exec::nested::{self, RowList};
 use rquickjs::{Array, Ctx, Function, IntoJs, Object, Value};
 use sql::utility::FetchHow;
@@ -30,18 +31,21 @@ use types::Datum;
 
 use crate::JavaScriptRoutine;
 use crate::failure::{Failure, ends_statement, throw};
+use crate::guard::Guard;
 use crate::lend::{Host, Lent};
 use crate::value::{from_js, to_js};
-use exec::language::ResultForm;
 
 /// Makes the `plv8` object.
 pub const PRELUDE: &str = include_str!("prelude.js");
+
+/// Replaces built-ins that no interrupt would reach.
+pub const BUILTINS: &str = include_str!("builtins.js");
 
 /// One call as its host.
 pub struct Call<'a, 'x> {
     pub cx: &'a mut ExecContext<'x>,
     pub lent: Arc<Lent>,
-    pub interrupted: Arc<Mutex<Option<Error>>>,
+    pub guard: Arc<Guard>,
     /// The columns that `return_next` takes; None where it may not be called.
     pub shape: Option<ResultForm>,
     /// The rows that it has taken.
@@ -53,23 +57,14 @@ pub struct Call<'a, 'x> {
 type Answer<'js> = std::result::Result<Value<'js>, Failure>;
 
 impl Host for Call<'_, '_> {
-    fn call<'js>(
-        &mut self,
-        ctx: &Ctx<'js>,
-        request: u32,
-        args: Vec<Value<'js>>,
-    ) -> rquickjs::Result<Value<'js>> {
-        let pending = self.interrupted.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let answer = match pending {
-            Some(error) => Err(error.into()),
-            None => self.answer(ctx, request, args),
-        };
+    fn call<'js>(&mut self, ctx: &Ctx<'js>, args: Vec<Value<'js>>) -> rquickjs::Result<Value<'js>> {
+        let admitted = self.guard.error().map_or_else(admit_request, Err).map_err(Failure::from);
+        let answer = admitted.and_then(|()| self.answer(ctx, args));
         answer.map_err(|failure| {
             if let Failure::Sql(error) = &failure
                 && ends_statement(error)
             {
-                let mut slot = self.interrupted.lock().unwrap_or_else(PoisonError::into_inner);
-                slot.get_or_insert_with(|| error.clone());
+                self.guard.note(error.clone());
             }
             throw(ctx, failure)
         })
@@ -97,8 +92,9 @@ impl<'js> Given<'js> {
 }
 
 impl Call<'_, '_> {
-    fn answer<'js>(&mut self, ctx: &Ctx<'js>, request: u32, args: Vec<Value<'js>>) -> Answer<'js> {
+    fn answer<'js>(&mut self, ctx: &Ctx<'js>, args: Vec<Value<'js>>) -> Answer<'js> {
         let mut given = Given(args.into_iter());
+        let request = given.next(ctx).as_number().map_or(u32::MAX, |number| number as u32);
         let nothing = Value::new_undefined(ctx.clone());
         match request {
             0 => {
@@ -321,14 +317,14 @@ impl Call<'_, '_> {
     }
 
     fn subtransaction<'js>(&mut self, body: &Function<'js>) -> Answer<'js> {
-        let (lent, interrupted) = (self.lent.clone(), self.interrupted.clone());
+        let (lent, guard) = (self.lent.clone(), self.guard.clone());
         let (volatile, shape) = (self.volatile, self.shape.clone());
         let rows = &mut self.rows;
         let mut answer = Err(Failure::Sql(Error::internal("no answer")));
         let done = nested::subtransaction(self.cx, |cx| {
             let taken = std::mem::take(rows);
             let (lent_to, shape) = (lent.clone(), shape.clone());
-            let mut inner = Call { cx, lent: lent_to, interrupted, shape, rows: taken, volatile };
+            let mut inner = Call { cx, lent: lent_to, guard, shape, rows: taken, volatile };
             let called = lent.scope(&mut inner, || body.call::<_, Value<'js>>(()));
             *rows = inner.rows;
             let failed = called.is_err();

@@ -11,6 +11,8 @@ use exec::ExecContext;
 use rquickjs::function::Rest;
 use rquickjs::{Context, Ctx, Function, Runtime, Value};
 
+use crate::failure::throw;
+use crate::guard::{Guard, Memory};
 use crate::lend::{Functions, Lent};
 
 /// Bytes of stack that a call may use.
@@ -27,8 +29,8 @@ pub struct Engine {
     role: u32,
     /// Where JavaScript finds the running statement.
     pub lent: Arc<Lent>,
-    /// An interrupt that no JavaScript may catch.
-    pub interrupted: Arc<Mutex<Option<Error>>>,
+    /// Ends a body that must end.
+    pub guard: Arc<Guard>,
     /// The context; its run-time ends with it.
     pub context: Context,
 }
@@ -44,30 +46,22 @@ pub fn no_engine(error: &rquickjs::Error) -> Error {
 
 impl Engine {
     fn new(role: u32) -> rquickjs::Result<Engine> {
-        let runtime = Runtime::new()?;
+        let guard = Arc::new(Guard::default());
+        let runtime = Runtime::new_with_alloc(Memory(guard.clone()))?;
         runtime.set_max_stack_size(STACK_BYTES);
-        let interrupted = Arc::new(Mutex::new(None));
-        let seen = interrupted.clone();
-        runtime.set_interrupt_handler(Some(Box::new(move || {
-            let known = || seen.lock().unwrap_or_else(PoisonError::into_inner);
-            if known().is_some() {
-                return true;
-            }
-            // It may yield the worker: no lock is held meanwhile.
-            let found = sched::check_interrupts().err();
-            let ended = found.is_some();
-            *known() = found;
-            ended
-        })));
+        let asked = guard.clone();
+        runtime.set_interrupt_handler(Some(Box::new(move || asked.ends())));
         let context = Context::full(&runtime)?;
         let lent = Arc::new(Lent::default());
         context.with(|ctx| {
             let _ = ctx.store_userdata(Functions::default());
-            let request = native(&ctx, lent.clone())?;
+            let request = request(&ctx, lent.clone())?;
             let prelude: Function<'_> = ctx.eval(crate::api::PRELUDE)?;
-            prelude.call::<_, ()>((request,))
+            prelude.call::<_, ()>((request,))?;
+            let builtins: Function<'_> = ctx.eval(crate::api::BUILTINS)?;
+            builtins.call::<_, ()>((look(&ctx, guard.clone())?,))
         })?;
-        Ok(Engine { role, lent, interrupted, context })
+        Ok(Engine { role, lent, guard, context })
     }
 
     /// The session's context for the role that it acts as, or a new one.
@@ -88,8 +82,7 @@ impl Engine {
         let limit = cx.settings.int(setting::SESSION_MEMORY_LIMIT);
         // Kilobytes; 0 and less: as much as there is.
         let limit = usize::try_from(limit).map_or(0, |limit| limit.saturating_mul(1024));
-        engine.context.runtime().set_memory_limit(limit);
-        *engine.interrupted.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        engine.guard.begin(limit);
         Ok(engine)
     }
 
@@ -106,12 +99,37 @@ impl Engine {
 }
 
 /// The one function through which JavaScript reaches the server.
-fn native<'js>(ctx: &Ctx<'js>, lent: Arc<Lent>) -> rquickjs::Result<Function<'js>> {
-    let request = move |ctx: Ctx<'js>, request: u32, args: Rest<Value<'js>>| {
-        let answer = lent.call(|host| host.call(&ctx, request, args.0));
+fn request<'js>(ctx: &Ctx<'js>, lent: Arc<Lent>) -> rquickjs::Result<Function<'js>> {
+    native(ctx, move |ctx, args| {
+        let answer = lent.call(|host| host.call(ctx, args));
         answer.unwrap_or_else(|| {
-            Err(rquickjs::Exception::throw_message(&ctx, "no statement runs this function"))
+            Err(rquickjs::Exception::throw_message(ctx, "no statement runs this function"))
         })
-    };
-    Function::new(ctx.clone(), request)
+    })
+}
+
+/// The function by which built-ins that go over something long look for interrupts.
+fn look<'js>(ctx: &Ctx<'js>, guard: Arc<Guard>) -> rquickjs::Result<Function<'js>> {
+    native(ctx, move |ctx, _| match guard.ends() {
+        false => Ok(Value::new_undefined(ctx.clone())),
+        true => {
+            let error = guard.error().unwrap_or_else(|| Error::internal("no error"));
+            Err(throw(ctx, error.into()))
+        }
+    })
+}
+
+/// A function of the server that JavaScript may call. All are made here: the library counts the stack of each call
+/// from the server anew, so that only what is left of the whole stack bounds calls within calls.
+fn native<'js>(
+    ctx: &Ctx<'js>,
+    body: impl for<'a> Fn(&'a Ctx<'js>, Vec<Value<'js>>) -> rquickjs::Result<Value<'js>> + 'js,
+) -> rquickjs::Result<Function<'js>> {
+    Function::new(
+        ctx.clone(),
+        move |ctx: Ctx<'js>, args: Rest<Value<'js>>| match sched::check_stack() {
+            Ok(()) => body(&ctx, args.0),
+            Err(error) => Err(throw(&ctx, error.into())),
+        },
+    )
 }

@@ -37,9 +37,20 @@ pub fn throw(ctx: &Ctx<'_>, failure: Failure) -> rquickjs::Error {
         Failure::Sql(error) => error,
     };
     match exception(ctx, &error) {
-        Ok(value) => ctx.throw(value),
+        Ok(value) => {
+            if ends_statement(&error) {
+                uncatchable(ctx, &value);
+            }
+            ctx.throw(value)
+        }
         Err(error) => error,
     }
+}
+
+/// Lets no `catch` and no `finally` have an exception.
+fn uncatchable(ctx: &Ctx<'_>, value: &Value<'_>) {
+    // SAFETY: the value is one of this context, and an object of the class Error.
+    unsafe { rquickjs::qjs::JS_SetUncatchableError(ctx.as_raw().as_ptr(), value.as_raw()) };
 }
 
 /// An `Error` with the fields of an error: `sqlerrcode`, `detail`, `hint`, `context`.

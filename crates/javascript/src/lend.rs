@@ -15,16 +15,11 @@ use rquickjs::{Ctx, Function, JsLifetime, Value};
 
 /// The answerer of JavaScript's requests to the server.
 pub trait Host {
-    /// The answer to a request by number (see [`crate::api`]).
+    /// The answer to a request; its number is the first argument (see [`crate::api`]).
     ///
     /// # Errors
     /// An exception, thrown in the context.
-    fn call<'js>(
-        &mut self,
-        ctx: &Ctx<'js>,
-        request: u32,
-        args: Vec<Value<'js>>,
-    ) -> rquickjs::Result<Value<'js>>;
+    fn call<'js>(&mut self, ctx: &Ctx<'js>, args: Vec<Value<'js>>) -> rquickjs::Result<Value<'js>>;
 }
 
 /// See the module.

@@ -10,9 +10,11 @@
 //! * A context belongs to a session and a role. It is made at the first call and ends with the session, so that
 //!   what functions keep in `globalThis` is seen by later calls of the session in that role, and by nobody else.
 //! * A call runs on a stack of its own size on the worker; a query that waits yields the worker as any does.
-//! * QuickJS asks for interrupts as it runs: cancels and time-outs end a body that never calls the server, and one
-//!   that uses up its time slice yields.
+//! * QuickJS asks for interrupts as it runs, its allocator does, and so do the built-ins that replace those which go over
+//!   something long ([`guard`]): cancels and time-outs end a body that never calls the server, and one that uses up its
+//!   time slice yields.
 //! * Memory is taken from the server's allocator, so that it counts as the session's and ends at its limit.
+//! * A function of the server that JavaScript may call looks at what is left of the stack first (`engine::native`).
 //! * `plv8.execute` runs in a subtransaction: an exception that the body catches has undone what the statement did.
 //!
 //! The names are plv8's (<https://plv8.github.io>), so that its functions run unchanged as far as they need no more
@@ -22,11 +24,12 @@
 mod api;
 mod engine;
 mod failure;
+mod guard;
 mod lend;
 mod value;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 
 use base::{Oid, Result, err};
 use catalog::Function;
@@ -148,17 +151,19 @@ fn with_engine<R>(
     cx: &mut ExecContext<'_>,
     f: impl FnOnce(&Engine, &mut ExecContext<'_>) -> Result<R>,
 ) -> Result<R> {
-    let engine = Engine::take(cx)?;
-    let result = sched::with_stack(engine::CALL_STACK_BYTES, || f(&engine, cx))?;
-    let interrupted = engine.interrupted.lock().unwrap_or_else(PoisonError::into_inner).take();
-    match interrupted {
-        // The values that the body had built go with its context.
-        Some(error) => Err(error),
-        None => {
-            engine.give(cx);
-            result
+    sched::with_stack(engine::CALL_STACK_BYTES, || {
+        sched::check_stack()?;
+        let engine = Engine::take(cx)?;
+        let result = f(&engine, cx);
+        match engine.guard.end() {
+            // The values that the body had built go with its context.
+            Some(error) => Err(error),
+            None => {
+                engine.give(cx);
+                result
+            }
         }
-    }
+    })?
 }
 
 /// A result of a function from a value.
@@ -297,7 +302,7 @@ impl JavaScriptRoutine {
                     let mut host = Call {
                         cx: &mut *cx,
                         lent: engine.lent.clone(),
-                        interrupted: engine.interrupted.clone(),
+                        guard: engine.guard.clone(),
                         shape,
                         rows: Vec::new(),
                         volatile: self.volatile,

@@ -25,6 +25,7 @@ use std::task::{Context, Poll, Waker};
 use base::{Error, Result, err, sqlstate};
 use exec::ExecContext;
 use exec::context::TransactionEnd;
+use exec::language::admit_request;
 use exec::nested::{self, RowList};
 use sql::utility::FetchHow;
 use sql::{Prepared, Statement, Utility};
@@ -99,7 +100,8 @@ pub fn drive<R>(
             None => sched::check_interrupts_now()?,
             Some(request) => {
                 sched::check_interrupts()?;
-                let answer = match host.answer(request, shared, cx) {
+                let answer = admit_request().and_then(|()| host.answer(request, shared, cx));
+                let answer = match answer {
                     Ok(answer) => answer,
                     Err(error) if ends_statement(&error) => return Err(error),
                     Err(error) => {
