@@ -15,7 +15,7 @@ use base::settings::{live_int, setting};
 use base::{Error, Oid, Result, SqlState, WaitEvent, err, sqlstate};
 use exec::ExecContext;
 use exec::context::TransactionEnd;
-use exec::language::ResultForm;
+use exec::language::{ResultForm, admit_request};
 use exec::nested::{self, RowList, Savepoint};
 use sched::Wake;
 use sql::utility::FetchHow;
@@ -23,7 +23,7 @@ use sql::{Prepared, Statement, Utility};
 use types::Datum;
 
 use crate::jvm::{self, Jvm, Options};
-use crate::lane::{Lane, Message, Next, Pool, ended};
+use crate::lane::{Holder, Lane, Message, Next, Pool, ended};
 use crate::locate;
 use crate::value::{self, Reader, put_text, put_texts};
 
@@ -72,6 +72,29 @@ pub fn pool(cx: &ExecContext<'_>) -> Result<&'static Pool> {
         let pool = Pool::new(jvm)?;
         Ok(POOL.get_or_init(|| pool))
     })
+}
+
+/// A thread of Java, as `pg_java_threads` shows it.
+pub struct ThreadInfo {
+    /// The number in the name of the JVM's thread.
+    pub number: i64,
+    /// `idle`, `active`, or `abandoned`: its statement has ended, but it does not.
+    pub state: &'static str,
+    /// The session's process number, its role, and when the call began; None when it is idle.
+    pub holder: Option<Holder>,
+}
+
+/// The threads of Java.
+pub fn threads() -> Vec<ThreadInfo> {
+    let info = |(number, abandoned, holder): (i64, bool, Option<Holder>)| {
+        let state = match (abandoned, holder) {
+            (true, _) => "abandoned",
+            (false, Some(_)) => "active",
+            (false, None) => "idle",
+        };
+        ThreadInfo { number, state, holder }
+    };
+    POOL.get().map(|pool| pool.all().into_iter().map(info).collect()).unwrap_or_default()
 }
 
 /// Drops a routine or loader, if there is a JVM.
@@ -228,7 +251,7 @@ pub fn run(job: Vec<u8>, host: &mut Host<'_>, cx: &mut ExecContext<'_>) -> Resul
         let done = drive(pool, &lane, serial, job, host, cx);
         return ended_with(done, host, cx);
     }
-    let (lane, serial) = pool.take()?;
+    let (lane, serial) = pool.take(cx.role)?;
     active.set(Some((lane.clone(), serial)));
     let mut held = Held { pool, lane: lane.clone(), active, done: false };
     let done = drive(pool, &lane, serial, job, host, cx);
@@ -368,8 +391,7 @@ impl Host<'_> {
     }
 
     fn answer(&mut self, mut from: Reader<'_>, cx: &mut ExecContext<'_>) -> Result<Vec<u8>> {
-        sched::check_interrupts()?;
-        sched::check_stack()?;
+        admit_request()?;
         let mut out = vec![0];
         match from.u8()? {
             1 => self.execute(from, &mut out, cx)?,

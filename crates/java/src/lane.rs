@@ -15,15 +15,16 @@
 //! * A message belongs to the side that made it and goes back there to be freed, so that the session's account of
 //!   memory is right.
 //! * There are as many lanes as `java_max_threads` says. A lane that does not end its call in time after an interrupt
-//!   is abandoned: it counts no more, what it asks is not answered, and its thread ends with the call. As many as the
-//!   limit may be so; beyond that no call begins.
+//!   is abandoned: it counts no more, what it asks is not answered, its thread runs when no other wants the processor, and
+//!   ends with the call. A role may leave as many as the limit so; beyond that none of its calls begins. Other roles' do.
+//!   `pg_java_threads` shows them.
 //! * A call from inside a call runs on its lane: sessions that hold a lane need no second one.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use base::settings::{live_int, setting};
 use base::{Error, Result, WaitEvent, err};
@@ -72,10 +73,25 @@ struct Exchange {
     read_by_session: Vec<Vec<u8>>,
 }
 
+/// The session for which a lane works.
+#[derive(Clone, Copy)]
+pub struct Holder {
+    /// The process number that its client knows.
+    pub pid: i32,
+    /// The role in whose name it calls.
+    pub role: u32,
+    /// When its call began.
+    pub since: SystemTime,
+}
+
 /// A thread of the JVM that runs calls.
 pub struct Lane {
     /// No other has it.
     pub number: i64,
+    /// The session that has it, or has left it.
+    holder: Mutex<Option<Holder>>,
+    /// The thread's number in the system; 0: not known yet.
+    thread: AtomicI32,
     exchange: Mutex<Exchange>,
     turn: Condvar,
     /// Hints, set once the exchange has it: there is a word for the lane, and one for the session.
@@ -203,6 +219,16 @@ impl Lane {
         exchange.abandoned = true;
         exchange.waiter = None;
         self.spoken(exchange);
+        let thread = self.thread.load(Ordering::Relaxed);
+        if thread != 0 {
+            // SAFETY: a call of the system without pointers. It only slows down the lane's own thread, which is there
+            // until its call has ended; that it fails does no harm.
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, thread as libc::id_t, 19) };
+        }
+    }
+
+    fn holder(&self) -> MutexGuard<'_, Option<Holder>> {
+        self.holder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// See [`Lane::abandon`].
@@ -307,7 +333,8 @@ struct Lanes {
     all: Vec<Weak<Lane>>,
     /// Lanes that are not abandoned.
     count: usize,
-    abandoned: usize,
+    /// Those that are, by the role that left them. A lane may end its call before it is counted.
+    abandoned: HashMap<u32, isize>,
     waiting: VecDeque<TaskRef>,
     numbers: i64,
 }
@@ -355,13 +382,14 @@ impl Pool {
         self.order(Order::Forget(number));
     }
 
-    /// A lane for the running task, and the number of its call.
+    /// A lane for the running task, which calls in the name of this role, and the number of its call.
     ///
     /// # Errors
-    /// Interrupts; `53400` when too many lanes are abandoned and none has ended in [`PATIENCE`]; `58000` when the
+    /// Interrupts; `53400` when the role has left too many lanes and none has ended in [`PATIENCE`]; `58000` when the
     /// JVM has ended.
-    pub fn take(&'static self) -> Result<(Arc<Lane>, i64)> {
+    pub fn take(&'static self, role: u32) -> Result<(Arc<Lane>, i64)> {
         let task = sched::current();
+        let holder = || Some(Holder { pid: task.pid(), role, since: SystemTime::now() });
         let mut patience = None;
         loop {
             if has_ended() {
@@ -371,9 +399,11 @@ impl Pool {
             lanes.numbers += 1;
             let serial = lanes.numbers;
             if let Some(lane) = lanes.idle.pop() {
+                *lane.holder() = holder();
                 return Ok((lane, serial));
             }
-            let crowded = lanes.abandoned >= limit();
+            let left = lanes.abandoned.get(&role).copied().unwrap_or(0);
+            let crowded = left >= limit().cast_signed();
             let until = crowded.then(|| *patience.get_or_insert_with(|| Instant::now() + PATIENCE));
             if until.is_some_and(|until| Instant::now() >= until) {
                 return Err(err!(
@@ -381,15 +411,15 @@ impl Pool {
                     "too many calls of Java do not end"
                 )
                 .detail(format!(
-                    "{} threads go on although their statements were canceled.",
-                    lanes.abandoned
+                    "{left} threads go on although the role's statements were canceled."
                 ))
                 .hint("Raise java_max_threads, or restart the server."));
             }
             if !crowded && lanes.count < limit() {
                 lanes.count += 1;
                 drop(lanes);
-                return self.start(serial).map(|lane| (lane, serial)).inspect_err(|_| {
+                let started = self.start(serial, holder());
+                return started.map(|lane| (lane, serial)).inspect_err(|_| {
                     self.lock().count -= 1;
                 });
             }
@@ -407,9 +437,11 @@ impl Pool {
         }
     }
 
-    fn start(&'static self, number: i64) -> Result<Arc<Lane>> {
+    fn start(&'static self, number: i64, holder: Option<Holder>) -> Result<Arc<Lane>> {
         let lane = Arc::new(Lane {
             number,
+            holder: Mutex::new(holder),
+            thread: AtomicI32::new(0),
             exchange: Mutex::default(),
             turn: Condvar::new(),
             to_lane: AtomicBool::new(false),
@@ -429,6 +461,8 @@ impl Pool {
 
     /// A lane's thread.
     fn serve(&'static self, lane: &Arc<Lane>) {
+        // SAFETY: a call of the system without pointers.
+        lane.thread.store(unsafe { libc::gettid() }, Ordering::Relaxed);
         let name = format!("threadgres {}", lane.number);
         match self.jvm.attach(&name, Some(Box::new(Asker(lane.clone())))) {
             Ok(attached) => {
@@ -464,8 +498,10 @@ impl Pool {
             waiter.unpark();
         }
         if lane.is_abandoned() {
+            let role = lane.holder().map_or(0, |holder| holder.role);
             let mut lanes = self.lock();
-            lanes.abandoned -= 1;
+            *lanes.abandoned.entry(role).or_default() -= 1;
+            lanes.abandoned.retain(|_, left| *left != 0);
             self.wake_one(&mut lanes);
         }
     }
@@ -484,6 +520,13 @@ impl Pool {
         found.is_some()
     }
 
+    /// The lanes: each with whether it was abandoned and the session that has or had it.
+    pub fn all(&self) -> Vec<(i64, bool, Option<Holder>)> {
+        let all = self.lock().all.clone();
+        let lanes = all.iter().filter_map(Weak::upgrade);
+        lanes.map(|lane| (lane.number, lane.is_abandoned(), *lane.holder())).collect()
+    }
+
     fn wake_one(&self, lanes: &mut Lanes) {
         if let Some(waiter) = lanes.waiting.pop_front() {
             waiter.unpark();
@@ -499,12 +542,15 @@ impl Pool {
         match has_ended {
             true => {
                 lane.lock().waiter = None;
+                *lane.holder() = None;
                 lanes.idle.push(lane);
             }
             false => {
+                let role = lane.holder().map_or(0, |holder| holder.role);
                 lanes.count -= 1;
-                lanes.abandoned += 1;
-                if lanes.abandoned >= limit() {
+                let left = lanes.abandoned.entry(role).or_default();
+                *left += 1;
+                if *left >= limit().cast_signed() {
                     // Each waits only so long from now on.
                     lanes.waiting.drain(..).for_each(|waiter| waiter.unpark());
                 }

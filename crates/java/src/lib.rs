@@ -24,6 +24,9 @@ mod lane;
 mod locate;
 mod value;
 
+pub use call::{ThreadInfo, threads};
+pub use lane::Holder;
+
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, err};

@@ -80,6 +80,7 @@ pub fn rows(server: &Server, database: u32, view: &str) -> Vec<Vec<Datum>> {
         "pg_stat_blocking" => blocking::now(server),
         "pg_stat_blocking_history" => blocking::history(server),
         "pg_shmem_allocations" => memory::allocations(server),
+        "pg_java_threads" => java_threads(),
         "pg_file_settings" => file_settings(server),
         "pg_hba_file_rules" => hba_rules(server),
         "pg_timezone_names" => zones::names(),
@@ -91,6 +92,20 @@ pub fn rows(server: &Server, database: u32, view: &str) -> Vec<Vec<Datum>> {
 /// The rules as the file has them now, whether they are in force or not.
 fn hba_rules(server: &Server) -> Vec<Vec<Datum>> {
     crate::client_auth::hba(&server.directory()).map(|hba| hba.rows()).unwrap_or_default()
+}
+
+fn java_threads() -> Vec<Vec<Datum>> {
+    let row = |thread: java::ThreadInfo| {
+        let of = |value: fn(java::Holder) -> Datum| thread.holder.map_or(Datum::Null, value);
+        vec![
+            Datum::Int8(thread.number),
+            of(|holder| Datum::Int4(holder.pid)),
+            of(|holder| Datum::Oid(holder.role)),
+            text(thread.state),
+            of(|holder| Datum::Timestamptz(crate::server::micros(holder.since))),
+        ]
+    };
+    java::threads().into_iter().map(row).collect()
 }
 
 /// The lines of the files, as `pg_file_settings` shows them.
