@@ -169,3 +169,47 @@ SELECT jsonb_strip_nulls(('[' || repeat('{"a":null},', 300000) || '1]')::jsonb) 
 SELECT json_strip_nulls(('[' || repeat('{"a":null},', 300000) || '1]')::json) IS NULL
 SELECT count(*) FROM jsonb_each((SELECT jsonb_object_agg(g, g) FROM generate_series(1, 200000) g))
 SELECT count(*) FROM jsonb_to_recordset(('[' || repeat('{"a":1},', 200000) || '{"a":1}]')::jsonb) AS t(a int)
+-- Trigrams, hstore, templates, bit strings, arrays.
+SELECT similarity(repeat('abcdefghij ', 5000000), repeat('abcdefghik ', 5000000))
+SELECT cardinality(show_trgm(repeat('äbcdefghij ', 5000000)))
+SELECT word_similarity('abc def', repeat('abcdefghij ', 5000000))
+SELECT strict_word_similarity('abc def', repeat('abcdefghij ', 5000000))
+SELECT length(rtrim(repeat('"a"=>"1",', 7000000), ',')::hstore::text)
+SELECT length(to_char(now(), repeat('YYYY', 10000000)))
+SELECT length(to_char(1, repeat('9', 100000000)))
+SELECT length(to_char(1, repeat('MI', 10000000)))
+SELECT to_number(repeat('1', 100000000), repeat('9', 100000000))
+SELECT to_date(repeat(' ', 100000000), repeat('YYYY', 10000000))
+SELECT length(repeat('1', 500000000)::varbit)
+SELECT length(repeat('1', 200000000)::varbit & repeat('1', 200000000)::varbit)
+SELECT position(B'11111111110' in repeat('1', 100000000)::varbit)
+SELECT cardinality(array_remove(array_fill(1, ARRAY[30000000]), 2))
+SELECT cardinality(array_remove(array_fill('x'::text, ARRAY[20000000]), 'y'))
+SELECT cardinality(array_append(array_fill(1, ARRAY[30000000]), 1))
+SELECT cardinality(trim_array(array_fill(1, ARRAY[30000000]), 1))
+SELECT count(*) FROM generate_subscripts(array_fill(1, ARRAY[30000000]), 1)
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY g) FROM generate_series(1, 10000000) g
+SELECT mode() WITHIN GROUP (ORDER BY g % 1000) FROM generate_series(1, 5000000) g
+WITH RECURSIVE r(t, n) AS (SELECT 'a'::text, 1 UNION ALL SELECT t || t, n + 1 FROM r WHERE n < 29) SELECT max(length(t)) FROM r
+WITH RECURSIVE r(a, n) AS (SELECT ARRAY[1], 1 UNION ALL SELECT a || a, n + 1 FROM r WHERE n < 26) SELECT max(cardinality(a)) FROM r
+-- Long texts of statements.
+DO $$ DECLARE n int; BEGIN EXECUTE 'SELECT count(*) FROM (VALUES ' || (SELECT string_agg(format('(%s, ''x'')', g), ',') FROM generate_series(1, 300000) g) || ') v' INTO n; END $$
+DO $$ DECLARE b bool; BEGIN EXECUTE 'SELECT 1 IN (' || (SELECT string_agg(g::text, ',') FROM generate_series(0, 199999) g) || ')' INTO b; END $$
+-- Files that have no end.
+SELECT lo_import('/dev/zero')
+SELECT length(pg_read_binary_file('/dev/zero'))
+-- JavaScript's built-ins.
+DO LANGUAGE javascript $$ [].sort.call({length: 2 ** 32 - 1}) $$
+DO LANGUAGE javascript $$ [].reverse.call({length: 2 ** 32 - 1}) $$
+DO LANGUAGE javascript $$ [].fill.call({length: 2 ** 32 - 1}, 1) $$
+DO LANGUAGE javascript $$ [].copyWithin.call({length: 2 ** 32 - 1}, 5) $$
+DO LANGUAGE javascript $$ [].join.call({length: 2 ** 32 - 1}) $$
+DO LANGUAGE javascript $$ Array.from({length: 2 ** 32 - 1}) $$
+DO LANGUAGE javascript $$ new Float64Array(5e7).map((x, i) => Math.sin(i)).sort() $$
+DO LANGUAGE javascript $$ 'ab'.repeat(1e8).replaceAll('a', 'xyz') $$
+DO LANGUAGE javascript $$ 'ab'.repeat(1e8).split('') $$
+DO LANGUAGE javascript $$ 'a'.repeat(2 ** 29).indexOf('b') $$
+DO LANGUAGE javascript $$ 'a'.repeat(2 ** 28).indexOf('a'.repeat(2 ** 14) + 'b') $$
+DO LANGUAGE javascript $$ for (;;) try { 'x'.repeat(2 ** 29) + 'y' } catch (e) { } $$
+DO LANGUAGE javascript $$ for (;;) try { const a = []; for (;;) a.push('x'.repeat(1e6) + a.length) } catch (e) { } $$
+DO LANGUAGE javascript $$ const t = 'ab'.repeat(2 ** 27); for (;;) t.toUpperCase() $$

@@ -73,6 +73,9 @@ fn bench_bystander() {
     let dir = TempDir::new("bystander");
     let server = start(&dir);
     let mut client = Client::connect(server.port).expect("the server listens");
+    for extension in ["pg_trgm", "hstore"] {
+        client.query(&format!("CREATE EXTENSION {extension}")).expect("the server goes on");
+    }
     client.one(&format!("SET statement_timeout = {LONGEST_MS}"));
     let mut table = Vec::new();
     for sql in statements() {

@@ -46,11 +46,13 @@ impl Input {
     /// Waits for more; false at the end.
     ///
     /// # Errors
-    /// The connection's, and CopyFail.
+    /// The connection's, and CopyFail; interrupts; `54000` for a row of more than 1 GB, `53200`.
     pub fn more(&mut self, hooks: &mut dyn SessionHooks) -> Result<bool> {
         if self.ended {
             return Ok(false);
         }
+        // A row without an end has no limit but these.
+        sched::check_interrupts_now()?;
         self.bytes.drain(..self.used);
         self.used = 0;
         let piece = match &mut self.file {
@@ -66,7 +68,7 @@ impl Input {
                 if self.bytes.is_empty() {
                     self.bytes = piece;
                 } else {
-                    self.bytes.extend_from_slice(&piece);
+                    types::bulk::push_bytes(&mut self.bytes, &piece)?;
                 }
                 Ok(true)
             }
