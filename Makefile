@@ -6,16 +6,25 @@ DATA ?= ./data
 # Release builds are laid out by a profile that the repository keeps (docs/decisions/0010).
 RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch -Clink-arg=-Wl,-z,keep-text-section-prefix" cargo
 
-.PHONY: run test docs-test prometheus apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-partitions-load bench-parallel bench-scale bench-search bench-vectors bench-snapshot bench-oltp bench-replication bench-bulk bench-churn bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm soak lab incident locks crash resize fuzz tidy docs loom shuttle
+# The same, for what `make run` builds.
+QUICK = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch"
+
+.PHONY: run release test docs-test prometheus apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-partitions-load bench-parallel bench-scale bench-search bench-vectors bench-snapshot bench-oltp bench-replication bench-bulk bench-churn bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm soak lab incident locks crash resize fuzz tidy docs loom shuttle
 
 # Root must say that root is meant.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
+# Built in minutes and a little slower than a release: see scripts/quick. FEATURES="wasm javascript pixels" adds what is left out.
 run:
 	@scripts/need build
-	$(RELEASE) build --release --quiet -p threadgres
+	@$(QUICK) scripts/quick $(FEATURES)
 	@mkdir -p $(dir $(DATA))
-	exec target/release/threadgres serve $(ALLOW_ROOT) -D $(DATA) -h 127.0.0.1 -p $(PORT) -c http_port=$(HTTP_PORT)
+	exec target/quick/threadgres serve $(ALLOW_ROOT) -D $(DATA) -h 127.0.0.1 -p $(PORT) -c http_port=$(HTTP_PORT)
+
+# The program as it is measured and packed: optimised as a whole, with every language; some 25 minutes.
+release:
+	@scripts/need build
+	$(RELEASE) build --release -p threadgres
 
 # Everything, or one area: make test AREA=locks. make test AREA=list names the areas.
 test:

@@ -23,6 +23,7 @@
 //! * EXPLAIN shows tables by name, not by alias, and no buffers.
 #![forbid(unsafe_code)]
 
+pub mod absent_language;
 pub mod apply;
 mod auto_explain;
 pub mod calls;

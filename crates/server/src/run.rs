@@ -146,12 +146,18 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
     Ok((server, sockets))
 }
 
-/// The languages of functions.
+/// The languages of functions. Those whose engines this program was built without refuse their functions in words.
 fn languages() -> exec::language::Languages {
     let mut languages = exec::language::Languages::default();
     languages.register(Arc::new(plpgsql::PlPgSql));
+    #[cfg(feature = "javascript")]
     languages.register(Arc::new(javascript::JavaScript));
+    #[cfg(not(feature = "javascript"))]
+    languages.register(Arc::new(exec::absent_language::AbsentLanguage("javascript")));
+    #[cfg(feature = "wasm")]
     languages.register(Arc::new(wasm::Wasm));
+    #[cfg(not(feature = "wasm"))]
+    languages.register(Arc::new(exec::absent_language::AbsentLanguage("wasm")));
     languages.register(Arc::new(java::Java));
     languages.register(Arc::new(exec::native::C));
     languages

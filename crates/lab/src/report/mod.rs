@@ -14,6 +14,8 @@ mod flame;
 mod gather;
 mod others;
 mod page;
+#[cfg_attr(not(feature = "pixels"), path = "no_pixels.rs")]
+mod pixels;
 mod sentences;
 mod sweeps;
 mod theme;
@@ -113,7 +115,9 @@ fn write_report(results: &Results, output: &Path) -> Result<()> {
         let name = |ending: &str| folder.join(format!("{}.{ending}", plot.id));
         let svg = |css: &str| chart::file(&*plot.drawing, &plot.title, css);
         out.push((name("svg"), svg(&theme::plot_css()).into_bytes()));
-        out.push((name("png"), files::png(&svg(&theme::pixel_css()))?));
+        if let Some(pixels) = pixels::png(&svg(&theme::pixel_css()))? {
+            out.push((name("png"), pixels));
+        }
     }
     for flame in content.loads.iter().flat_map(|l| &l.flames) {
         out.push((folder.join(format!("{}.svg", flame.id)), flame.svg.clone().into_bytes()));
@@ -132,7 +136,8 @@ fn main_plot(results: &Results, path: &Path) -> Result<()> {
     let svg = |css: &str| chart::file(&*plot.drawing, &plot.title, css);
     let bytes = match path.extension().and_then(|e| e.to_str()) {
         Some("svg") => svg(&theme::plot_css()).into_bytes(),
-        Some("png") => files::png(&svg(&theme::pixel_css()))?,
+        Some("png") => pixels::png(&svg(&theme::pixel_css()))?
+            .ok_or("this program was built without pixels: name a file that ends in .svg")?,
         _ => return Err(Error::usage("--plot wants a name that ends in .svg or .png")),
     };
     files::write_all(&[(path.to_owned(), bytes)])
