@@ -1,91 +1,33 @@
 //! The command line's arguments.
+//!
+//! [`program`] is the one table of commands and options: parsing, `--help` of each command, the nearest name for a mistake, shell
+//! completions and man pages come from it (the crate clap).
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use base::Lsn;
+use clap::builder::NonEmptyStringValueParser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
 use server::Overrides;
 use server::control::Restore;
 use server::init::InitOptions;
 use server::signals::Stop;
 
-/// The text that `--help` prints.
-pub const HELP: &str = "\
-Threadgres: a threaded server that speaks PostgreSQL.
-
-Usage:
-  threadgres serve -D DIR [-h ADDRESS] [-p PORT] [-k SOCKETDIR] [-c NAME=VALUE]… [--single-process]
-                  [--standby-of URL] [--accept-loss-from LSN] [--allow-root]
-      serves the data directory in the foreground; a missing or empty one is initialised first.
-      A supervisor process starts the server again after a crash; with --single-process there is none.
-      --accept-loss-from gives up what was committed after the position at which the log is damaged.
-      --standby-of follows the server at URL: a missing or empty directory becomes a copy of it first
-  threadgres promote -D DIR [-t SECONDS]
-      makes the directory's server, a standby, a primary, and waits for that (default: 60 seconds)
-  threadgres rewind -D DIR --from URL
-      makes a directory that was a primary's a standby's of the server at URL: gives up what was written there
-      after the histories parted, and fetches the pages that differ. Serve DIR afterwards
-  threadgres init -D DIR [-A|--auth METHOD] [-W|--pwprompt | --pwfile FILE] [-g|--allow-group-access]
-                  [--allow-root]
-      makes a new data directory; METHOD (trust, peer, scram-sha-256, …) is how clients on this machine
-      log in, and the first role gets the password. The owner's group may read the files with -g
-  threadgres stop -D DIR [-m smart|fast|immediate] [-t SECONDS]
-      stops the directory's server and waits until it has gone (default: fast, 60 seconds)
-  threadgres status -D DIR
-      says whether the directory's server is running (exit code 0) or not (3)
-  threadgres reload -D DIR
-      makes the directory's server read its settings again
-  threadgres check -D DIR
-      reads every file, table and index of a directory that nobody serves and says what is damaged;
-      changes nothing
-  threadgres restore -D COPY [--archive FOLDER|COMMAND] [--target-lsn POSITION | --target-time TIME |
-                  --target-name NAME | --target-immediate]
-      takes the log of an archive over into a base backup, as far as the target (default: all of it); COMMAND
-      has %f for a segment's name and %p for the file to be made. Serve COPY afterwards
-  threadgres upgrade -D DIR
-      makes a directory that an earlier version left one of this version's format (as serve does)
-  threadgres top -D DIR | --url URL [-d SECONDS] [--once]
-      shows in the terminal what a server does: sessions, waits, who blocks whom
-  threadgres lab COMMAND [OPTION]…
-      the laboratory: measures how a server scales; see threadgres lab --help
-  threadgres --version
-  threadgres --help
-
-Settings are in DIR/threadgres.conf; -c overrides them.
-As root serve and init run with --allow-root only, or with THREADGRES_ALLOW_ROOT=1 in the environment.
-";
-
-/// Says that `serve` is to work without a supervisor.
+/// Makes `serve` work without a supervisor.
 pub const SINGLE_PROCESS: &str = "--single-process";
 
-/// Names the damaged place after which everything may be lost.
-const ACCEPT_LOSS: &str = "--accept-loss-from";
-/// Names the primary.
-const STANDBY_OF: &str = "--standby-of";
-/// Says that `serve` and `init` may run as root.
-const ALLOW_ROOT: &str = "--allow-root";
-
-/// Long options and the letters that stand for them.
-const LONG: [(&str, char); 10] = [
-    ("--auth", 'A'),
-    ("--pwprompt", 'W'),
-    ("--pwfile", 'F'),
-    ("--allow-group-access", 'g'),
-    ("--archive", 'R'),
-    ("--target-lsn", 'L'),
-    ("--target-time", 'T'),
-    ("--target-name", 'N'),
-    ("--target-immediate", 'I'),
-    ("--from", 'U'),
-];
+/// Seconds that `stop` and `promote` wait unless told otherwise.
+const TIMEOUT_S: u64 = 60;
 
 /// One invocation.
 #[derive(Debug, PartialEq)]
 pub enum Command {
-    /// `--help`.
-    Help,
-    /// `--version`.
-    Version,
+    /// Text that was asked for: help, the version, a shell's completions.
+    Print(String),
+    /// Man pages, to be written into this folder.
+    ManPages(PathBuf),
     /// `serve`.
     Serve {
         /// Data directory.
@@ -169,132 +111,238 @@ pub enum Command {
     },
 }
 
-/// Options as given; each command takes those that it knows.
-#[derive(Default)]
-struct Options {
-    dir: Option<PathBuf>,
-    mode: Option<Stop>,
-    timeout_s: Option<u64>,
-    settings: Overrides,
-    single: bool,
-    accept_loss_from: Option<Lsn>,
-    standby_of: Option<String>,
-    from: Option<String>,
-    allow_root: bool,
-    init: InitOptions,
-    restore: Restore,
+/// An option with a value.
+fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .value_name(value)
+        .help(help)
+        .action(ArgAction::Set)
+        .value_parser(NonEmptyStringValueParser::new())
+}
+
+/// A letter with a value.
+fn letter(name: &'static str, letter: char, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .short(letter)
+        .value_name(value)
+        .help(help)
+        .action(ArgAction::Set)
+        .allow_hyphen_values(true)
+}
+
+/// A switch.
+fn switch(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
+}
+
+/// A command without options but `--help`.
+fn command(name: &'static str, about: &'static str) -> clap::Command {
+    clap::Command::new(name)
+        .about(about)
+        .disable_help_flag(true)
+        .arg(Arg::new("help").long("help").help("Prints this text").action(ArgAction::Help))
+}
+
+/// A command on a data directory.
+fn on_directory(name: &'static str, about: &'static str) -> clap::Command {
+    command(name, about).arg(
+        letter("dir", 'D', "DIR", "The data directory")
+            .required(true)
+            .value_parser(value_parser!(PathBuf)),
+    )
+}
+
+fn timeout() -> Arg {
+    letter("timeout", 't', "SECONDS", "How long to wait [default: 60]").value_parser(seconds)
+}
+
+fn allow_root() -> Arg {
+    switch("allow-root", "Runs as root, too (or THREADGRES_ALLOW_ROOT=1 in the environment)")
+}
+
+fn serve() -> clap::Command {
+    on_directory("serve", "Serves the data directory in the foreground")
+        .long_about(
+            "Serves the data directory in the foreground; a missing or empty one is initialised first. A supervisor process \
+             starts the server again after a crash.",
+        )
+        .args([
+            letter("host", 'h', "ADDRESS", "Where it listens, over listen_addresses"),
+            letter("port", 'p', "PORT", "The port, over the setting port"),
+            letter("sockets", 'k', "SOCKETDIR", "The Unix socket's folder, over unix_socket_directories"),
+            letter("setting", 'c', "NAME=VALUE", "A setting, over those of DIR/threadgres.conf")
+                .action(ArgAction::Append),
+            switch("single-process", "Runs without the supervisor"),
+            option("standby-of", "URL", "Follows the server at URL; a missing or empty directory becomes a copy of it first"),
+            option("accept-loss-from", "LSN", "Gives up what was committed after the position at which the log is damaged"),
+            allow_root(),
+        ])
+}
+
+fn init() -> clap::Command {
+    on_directory("init", "Makes a new data directory").args([
+        option(
+            "auth",
+            "METHOD",
+            "How clients on this machine log in: trust, peer, scram-sha-256, …",
+        )
+        .short('A'),
+        switch("pwprompt", "Asks for the first role's password").short('W'),
+        option("pwfile", "FILE", "Reads the first role's password from a file"),
+        switch("allow-group-access", "Lets the owner's group read the files").short('g'),
+        allow_root(),
+    ])
+}
+
+fn restore() -> clap::Command {
+    on_directory(
+        "restore",
+        "Takes the log of an archive over into a base backup; serve it afterwards",
+    )
+    .args([
+        option(
+            "archive",
+            "FOLDER|COMMAND",
+            "The archive; a command has %f for a segment's name and %p for the file to be made",
+        ),
+        option("target-lsn", "POSITION", "Stops at a position of the log"),
+        option("target-time", "TIME", "Stops at a time"),
+        option("target-name", "NAME", "Stops at a restore point"),
+        switch("target-immediate", "Stops as soon as the copy is consistent"),
+    ])
+}
+
+/// The program: its commands and their options.
+pub fn program() -> clap::Command {
+    clap::Command::new("threadgres")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Threadgres: a threaded server that speaks PostgreSQL")
+        .after_help(
+            "Settings are in DIR/threadgres.conf; -c overrides them. As root serve and init run with --allow-root only, or with \
+             THREADGRES_ALLOW_ROOT=1 in the environment.",
+        )
+        .subcommand_required(true)
+        .subcommands([
+            serve(),
+            init(),
+            on_directory("stop", "Stops the directory's server and waits until it has gone").args([
+                letter("mode", 'm', "MODE", "smart waits for clients, fast ends their sessions, immediate leaves the rest to recovery [default: fast]")
+                    .value_parser(mode),
+                timeout(),
+            ]),
+            on_directory("status", "Says whether the directory's server is running (exit code 0) or not (3)"),
+            on_directory("reload", "Makes the directory's server read its settings again"),
+            on_directory("promote", "Makes the directory's server, a standby, a primary, and waits for that").arg(timeout()),
+            on_directory("rewind", "Makes a directory that was a primary's a standby's of another server")
+                .long_about(
+                    "Makes a directory that was a primary's a standby's of the server at URL: gives up what was written there \
+                     after the histories parted, and fetches the pages that differ. Serve DIR afterwards.",
+                )
+                .arg(option("from", "URL", "The new primary").required(true)),
+            on_directory("check", "Reads every file, table and index of a directory that nobody serves and says what is damaged"),
+            restore(),
+            on_directory("upgrade", "Makes a directory that an earlier version left one of this version's format (as serve does)"),
+            clap::Command::new("top").about("Shows in the terminal what a server does: sessions, waits, who blocks whom"),
+            clap::Command::new("lab").about("The laboratory: measures how a server scales"),
+            command("completions", "Prints the completions of a shell").arg(
+                Arg::new("shell")
+                    .value_name("SHELL")
+                    .required(true)
+                    .value_parser(value_parser!(clap_complete::Shell)),
+            ),
+            command("man", "Writes man pages into a folder").arg(
+                Arg::new("folder").value_name("FOLDER").required(true).value_parser(value_parser!(PathBuf)),
+            ),
+            command("null-server", "A server that does nothing, for benchmarks").hide(true).args([
+                letter("port", 'p', "PORT", "Port on 127.0.0.1").required(true).value_parser(value_parser!(u16)),
+                letter("setting", 'c', "workers=N", "Workers (0: one a core)"),
+            ]),
+        ])
 }
 
 /// Reads the arguments after the program's name.
 ///
 /// # Errors
-/// A message about the wrong argument.
+/// A message of one line about the wrong argument, with the nearest name where there is one.
 pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, String> {
-    let mut args =
-        args.map(|a| a.into_string().map_err(|a| format!("argument {a:?} is not valid UTF-8")));
-    let Some(command) = args.next().transpose()? else {
-        return Err("a command is missing".to_owned());
-    };
-    let allowed = match command.as_str() {
-        "--help" | "-h" | "help" => return Ok(Command::Help),
-        "--version" | "-V" => return Ok(Command::Version),
-        "serve" => "Dhpkc1r",
-        "init" => "DAWgrF",
-        "status" | "reload" | "check" | "upgrade" => "D",
-        "restore" => "DRLTNI",
-        "stop" => "Dmt",
-        "promote" => "Dt",
-        "rewind" => "DU",
-        "null-server" => "pc",
-        other => return Err(format!("unknown command \"{other}\"")),
-    };
-    let options = read_options(args, allowed)?;
-    build(&command, options)
+    let args = std::iter::once(OsString::from("threadgres")).chain(args);
+    match program().try_get_matches_from(args) {
+        Ok(matches) => match matches.subcommand() {
+            Some((name, matches)) => build(name, matches),
+            None => Err("a command is missing".to_owned()),
+        },
+        Err(error) => match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                Ok(Command::Print(error.to_string()))
+            }
+            _ => Err(one_line(&error)),
+        },
+    }
 }
 
-fn read_options(
-    mut args: impl Iterator<Item = Result<String, String>>,
-    allowed: &str,
-) -> Result<Options, String> {
-    let mut options = Options::default();
-    while let Some(arg) = args.next().transpose()? {
-        if arg == SINGLE_PROCESS && allowed.contains('1') {
-            options.single = true;
-            continue;
+/// An error of the command line as one line.
+fn one_line(error: &clap::Error) -> String {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),
+        Some(other) => Some(other.to_string()),
+        None => None,
+    };
+    let given = context(ContextKind::InvalidArg).unwrap_or_default();
+    let value = context(ContextKind::InvalidValue).filter(|value| !value.is_empty());
+    let reason = std::error::Error::source(error).map(ToString::to_string);
+    let said = match (error.kind(), value) {
+        (ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, _) => {
+            "a command is missing".to_owned()
         }
-        if arg == ACCEPT_LOSS && allowed.contains('1') {
-            let value =
-                args.next().transpose()?.ok_or(format!("option {ACCEPT_LOSS} needs a value"))?;
-            options.accept_loss_from = Some(position(&value)?);
-            continue;
+        (ErrorKind::InvalidSubcommand, _) => {
+            format!(
+                "unknown command \"{}\"",
+                context(ContextKind::InvalidSubcommand).unwrap_or_default()
+            )
         }
-        if arg == STANDBY_OF && allowed.contains('1') {
-            let value =
-                args.next().transpose()?.ok_or(format!("option {STANDBY_OF} needs a value"))?;
-            options.standby_of = Some(value);
-            continue;
-        }
-        if arg == ALLOW_ROOT && allowed.contains('r') {
-            options.allow_root = true;
-            continue;
-        }
-        let arg = match LONG.iter().find(|(long, _)| arg.split('=').next() == Some(long)) {
-            Some((long, letter)) if allowed.contains(*letter) => {
-                let value = arg[long.len()..].strip_prefix('=').unwrap_or_default();
-                format!("-{letter}{value}")
-            }
-            _ => arg,
-        };
-        match arg.as_str() {
-            "-W" if allowed.contains('W') => {
-                options.init.prompt = true;
-                continue;
-            }
-            "-I" if allowed.contains('I') => {
-                options.restore.immediate = true;
-                continue;
-            }
-            "-g" if allowed.contains('g') => {
-                options.init.group_access = true;
-                continue;
-            }
-            _ => {}
-        }
-        let mut chars = arg.chars();
-        let letter = match (chars.next(), chars.next()) {
-            (Some('-'), Some(letter @ 'A'..='z')) if allowed.contains(letter) => letter,
-            _ => return Err(format!("unknown option \"{arg}\"")),
-        };
-        let value = match chars.as_str() {
-            "" => args.next().transpose()?.ok_or(format!("option -{letter} needs a value"))?,
-            attached => attached.to_owned(),
-        };
-        let mut set = |name: &str, value: String| options.settings.push((name.to_owned(), value));
-        match letter {
-            'D' => options.dir = Some(value.into()),
-            'h' => set("listen_addresses", value),
-            'p' => set("port", value),
-            'k' => set("unix_socket_directories", value),
-            'c' => match value.split_once('=') {
-                Some((name, value)) => set(name.trim(), value.trim().to_owned()),
-                None => return Err(format!("-c {value} lacks a value: use -c name=value")),
-            },
-            'A' => options.init.auth = Some(value),
-            'F' => options.init.password_file = Some(value.into()),
-            'R' => options.restore.source = Some(value),
-            'L' => options.restore.position = Some(position(&value)?),
-            'T' => options.restore.time = Some(value),
-            'N' => options.restore.name = Some(value),
-            'U' => options.from = Some(value),
-            'm' => options.mode = Some(mode(&value)?),
-            _ => {
-                let seconds = value.parse();
-                options.timeout_s =
-                    Some(seconds.map_err(|_| format!("-t {value} is not a number of seconds"))?);
-            }
-        }
+        (ErrorKind::UnknownArgument, _) => format!("unknown option \"{given}\""),
+        (ErrorKind::MissingRequiredArgument, _) => format!("option {given} is missing"),
+        (ErrorKind::InvalidValue, None) => format!("option {given} needs a value"),
+        (_, Some(value)) => match reason {
+            Some(reason) => format!("{given}: \"{value}\": {reason}"),
+            None => format!("{given}: \"{value}\" is not one of its values"),
+        },
+        _ => error.to_string().lines().next().unwrap_or_default().replace("error: ", ""),
+    };
+    let near =
+        [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedValue]
+            .into_iter()
+            .find_map(context);
+    match near {
+        Some(near) => format!("{said}; did you mean {near}?"),
+        None => said,
     }
-    Ok(options)
+}
+
+fn text(matches: &ArgMatches, name: &str) -> Option<String> {
+    matches.get_one::<String>(name).cloned()
+}
+
+/// The settings that options give, in the order of the options: a later one is over an earlier one.
+fn settings(matches: &ArgMatches) -> Result<Overrides, String> {
+    let mut placed = Vec::new();
+    for (option, name) in
+        [("host", "listen_addresses"), ("port", "port"), ("sockets", "unix_socket_directories")]
+    {
+        let value = text(matches, option).map(|value| (name.to_owned(), value));
+        placed.extend(matches.index_of(option).zip(value));
+    }
+    let given = matches.get_many::<String>("setting").into_iter().flatten();
+    for (index, given) in matches.indices_of("setting").into_iter().flatten().zip(given) {
+        let (name, value) = given
+            .split_once('=')
+            .ok_or_else(|| format!("-c {given} lacks a value: use -c name=value"))?;
+        placed.push((index, (name.trim().to_owned(), value.trim().to_owned())));
+    }
+    placed.sort_by_key(|(index, _)| *index);
+    Ok(placed.into_iter().map(|(_, setting)| setting).collect())
 }
 
 /// A position in the log, as messages write it.
@@ -303,7 +351,7 @@ fn position(text: &str) -> Result<Lsn, String> {
         let half = |digits| u32::from_str_radix(digits, 16).ok();
         Some(u64::from(half(high)?) << 32 | u64::from(half(low)?))
     });
-    halves.map(Lsn).ok_or(format!("{ACCEPT_LOSS} {text} is not a position such as 0/1A2B3C8"))
+    halves.map(Lsn).ok_or(format!("{text} is not a position such as 0/1A2B3C8"))
 }
 
 fn mode(word: &str) -> Result<Stop, String> {
@@ -315,61 +363,96 @@ fn mode(word: &str) -> Result<Stop, String> {
     }
 }
 
-fn build(command: &str, options: Options) -> Result<Command, String> {
-    if command == "null-server" {
-        let number = |name: &str| {
-            let given = options.settings.iter().rev().find(|(n, _)| n == name);
-            given.map(|(_, v)| v.parse::<u16>().map_err(|_| format!("bad {name} \"{v}\"")))
-        };
-        let port = number("port").ok_or("option -p PORT is missing")??;
-        let workers = number("workers").transpose()?.map_or(0, usize::from);
-        return Ok(Command::NullServer { port, workers });
-    }
-    let dir = options.dir.ok_or("option -D DIR is missing")?;
-    Ok(match command {
+fn seconds(word: &str) -> Result<u64, String> {
+    word.parse().map_err(|_| format!("{word} is not a number of seconds"))
+}
+
+fn build(name: &str, matches: &ArgMatches) -> Result<Command, String> {
+    let dir = || matches.get_one::<PathBuf>("dir").cloned().unwrap_or_default();
+    let timeout_s = || matches.get_one("timeout").copied().unwrap_or(TIMEOUT_S);
+    Ok(match name {
         "serve" => Command::Serve {
-            dir,
-            settings: options.settings,
-            single: options.single,
-            accept_loss_from: options.accept_loss_from,
-            standby_of: options.standby_of,
-            allow_root: options.allow_root,
+            dir: dir(),
+            settings: settings(matches)?,
+            single: matches.get_flag("single-process"),
+            accept_loss_from: text(matches, "accept-loss-from")
+                .map(|at| position(&at))
+                .transpose()?,
+            standby_of: text(matches, "standby-of"),
+            allow_root: matches.get_flag("allow-root"),
         },
-        "restore" => {
-            let restore = options.restore;
-            let targets = [
-                restore.position.is_some(),
-                restore.time.is_some(),
-                restore.name.is_some(),
-                restore.immediate,
-            ];
-            if targets.into_iter().filter(|given| *given).count() > 1 {
-                return Err("only one target can be given".to_owned());
-            }
-            Command::Restore { dir, restore }
-        }
-        "upgrade" => Command::Upgrade { dir },
-        "promote" => Command::Promote { dir, timeout_s: options.timeout_s.unwrap_or(60) },
-        "rewind" => {
-            let url = options.from.ok_or("option --from URL is missing")?;
-            Command::Rewind { dir, url }
-        }
-        "init" => {
-            let (options, allow_root) = (options.init, options.allow_root);
-            if options.prompt && options.password_file.is_some() {
-                return Err("--pwprompt and --pwfile exclude each other".to_owned());
-            }
-            Command::Init { dir, options, allow_root }
-        }
-        "check" => Command::Check { dir },
-        "status" => Command::Status { dir },
-        "reload" => Command::Reload { dir },
-        _ => Command::Stop {
-            dir,
-            mode: options.mode.unwrap_or(Stop::Fast),
-            timeout_s: options.timeout_s.unwrap_or(60),
+        "init" => build_init(dir(), matches)?,
+        "restore" => build_restore(dir(), matches)?,
+        "upgrade" => Command::Upgrade { dir: dir() },
+        "promote" => Command::Promote { dir: dir(), timeout_s: timeout_s() },
+        "rewind" => Command::Rewind { dir: dir(), url: text(matches, "from").unwrap_or_default() },
+        "check" => Command::Check { dir: dir() },
+        "status" => Command::Status { dir: dir() },
+        "reload" => Command::Reload { dir: dir() },
+        "stop" => Command::Stop {
+            dir: dir(),
+            mode: matches.get_one("mode").copied().unwrap_or(Stop::Fast),
+            timeout_s: timeout_s(),
         },
+        "completions" => completions(matches),
+        "man" => {
+            Command::ManPages(matches.get_one::<PathBuf>("folder").cloned().unwrap_or_default())
+        }
+        "null-server" => build_null_server(matches)?,
+        other => return Err(format!("\"{other}\" stands first")),
     })
+}
+
+fn build_init(dir: PathBuf, matches: &ArgMatches) -> Result<Command, String> {
+    let options = InitOptions {
+        auth: text(matches, "auth"),
+        prompt: matches.get_flag("pwprompt"),
+        password_file: text(matches, "pwfile").map(PathBuf::from),
+        group_access: matches.get_flag("allow-group-access"),
+    };
+    if options.prompt && options.password_file.is_some() {
+        return Err("--pwprompt and --pwfile exclude each other".to_owned());
+    }
+    Ok(Command::Init { dir, options, allow_root: matches.get_flag("allow-root") })
+}
+
+fn build_restore(dir: PathBuf, matches: &ArgMatches) -> Result<Command, String> {
+    let restore = Restore {
+        source: text(matches, "archive"),
+        position: text(matches, "target-lsn").map(|at| position(&at)).transpose()?,
+        time: text(matches, "target-time"),
+        name: text(matches, "target-name"),
+        immediate: matches.get_flag("target-immediate"),
+    };
+    let targets = [
+        restore.position.is_some(),
+        restore.time.is_some(),
+        restore.name.is_some(),
+        restore.immediate,
+    ];
+    if targets.into_iter().filter(|given| *given).count() > 1 {
+        return Err("only one target can be given".to_owned());
+    }
+    Ok(Command::Restore { dir, restore })
+}
+
+fn build_null_server(matches: &ArgMatches) -> Result<Command, String> {
+    let workers = match text(matches, "setting") {
+        Some(given) => match given.strip_prefix("workers=").and_then(|n| n.parse().ok()) {
+            Some(workers) => workers,
+            None => return Err(format!("bad workers \"{given}\"")),
+        },
+        None => 0,
+    };
+    Ok(Command::NullServer { port: matches.get_one("port").copied().unwrap_or(0), workers })
+}
+
+fn completions(matches: &ArgMatches) -> Command {
+    let mut out = Vec::new();
+    if let Some(shell) = matches.get_one::<clap_complete::Shell>("shell").copied() {
+        clap_complete::generate(shell, &mut program(), "threadgres", &mut out);
+    }
+    Command::Print(String::from_utf8_lossy(&out).into_owned())
 }
 
 #[cfg(test)]
@@ -410,7 +493,8 @@ mod tests {
         }
         let stop = Command::Stop { dir: "x".into(), mode: Stop::Immediate, timeout_s: 5 };
         assert_eq!(get("stop -Dx -m immediate -t 5").unwrap(), stop);
-        assert_eq!(get("--version").unwrap(), Command::Version);
+        let version = format!("threadgres {}\n", env!("CARGO_PKG_VERSION"));
+        assert_eq!(get("--version").unwrap(), Command::Print(version));
         match get("serve -D x --accept-loss-from 1/A0").unwrap() {
             Command::Serve { accept_loss_from, .. } => {
                 assert_eq!(accept_loss_from, Some(Lsn(0x1_0000_00A0)));
@@ -443,6 +527,37 @@ mod tests {
             ("check -D x --archive y", "--archive"),
         ] {
             assert!(get(line).unwrap_err().contains(word), "{line}");
+        }
+    }
+    #[test]
+    fn the_nearest_name_is_offered() {
+        for (line, near) in [
+            ("sreve -D x", "serve"),
+            ("serve -D x --standby-off y", "--standby-of"),
+            ("restore -D x --target-tim y", "--target-time"),
+        ] {
+            let said = get(line).unwrap_err();
+            assert!(said.contains(&format!("did you mean {near}")), "{line}: {said}");
+        }
+    }
+
+    #[test]
+    fn each_command_has_help_and_completions() {
+        program().debug_assert();
+        for command in
+            program().get_subcommands().filter(|c| !["top", "lab"].contains(&c.get_name()))
+        {
+            let name = command.get_name();
+            match get(&format!("{name} --help")) {
+                Ok(Command::Print(text)) => assert!(text.contains("Usage"), "{name}: {text}"),
+                other => panic!("{name}: {other:?}"),
+            }
+        }
+        for shell in ["bash", "zsh", "fish"] {
+            match get(&format!("completions {shell}")) {
+                Ok(Command::Print(text)) => assert!(text.contains("accept-loss-from"), "{shell}"),
+                other => panic!("{shell}: {other:?}"),
+            }
         }
     }
 }

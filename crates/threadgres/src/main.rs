@@ -4,10 +4,11 @@
 mod arguments;
 mod top;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use arguments::{Command, HELP, SINGLE_PROCESS, parse};
+use arguments::{Command, SINGLE_PROCESS, parse};
 use server::directory::refuse_root;
 use server::run::explain;
 use server::{control, null_server};
@@ -48,8 +49,8 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> base::Result<ExitCode> {
     match command {
-        Command::Help => print!("{HELP}"),
-        Command::Version => println!("threadgres {}", env!("CARGO_PKG_VERSION")),
+        Command::Print(text) => print!("{text}"),
+        Command::ManPages(folder) => write_man_pages(&folder)?,
         Command::Serve {
             dir,
             settings,
@@ -120,4 +121,13 @@ fn run(command: Command) -> base::Result<ExitCode> {
         Command::NullServer { port, workers } => null_server::serve(port, workers)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the man page of the program, and one of each command.
+fn write_man_pages(folder: &Path) -> base::Result<()> {
+    let failed = |error: std::io::Error| {
+        base::err!(IO_ERROR, "could not write man pages to \"{}\": {error}", folder.display())
+    };
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    clap_mangen::generate_to(arguments::program(), folder).map_err(failed)
 }
