@@ -89,6 +89,8 @@ fn directories_of_older_formats_are_checked_upgraded_and_served() {
         (3, "v3-crashed", "450"),
         (4, "v4", "350"),
         (4, "v4-crashed", "450"),
+        (5, "v5", "350"),
+        (5, "v5-crashed", "450"),
     ];
     for (format, name, rows) in kept {
         let dir = unpack(&temp, name);
@@ -99,7 +101,7 @@ fn directories_of_older_formats_are_checked_upgraded_and_served() {
         let (code, said) = run("upgrade", &dir);
         assert_eq!(code, Some(0), "{said}");
         let control = std::fs::read(dir.join("threadgres.control")).expect("it is there");
-        assert_eq!(control[8..12], 5_u32.to_le_bytes());
+        assert_eq!(control[8..12], 6_u32.to_le_bytes());
         is_as_it_was(&dir, rows);
         // Without a word, too.
         std::fs::remove_dir_all(&dir).expect("writable");

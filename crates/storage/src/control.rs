@@ -13,10 +13,10 @@
 //!               [flags u8: 1 clean, 2 filled][redo u64][durable u64][list's generation u64, length u64, crc u32]
 //!               [state's length u32][participant's state][crc u32]
 //! format 2 has no [durable … crc]; format 3 is as 4, without the index methods, stubs and objects that came with 4; format 4 as 5, without prepared
-//! transactions
+//! transactions; format 5 as 6, whose list of files says which page of each is the newest
 //! ```
 //!
-//! docs/internals/data-directory.md draws the whole directory. A directory of format 2 to 4 is read, and becomes one of format 5
+//! docs/internals/data-directory.md draws the whole directory. A directory of format 2 to 5 is read, and becomes one of format 6
 //! with the first control file that is written.
 //!
 //! The control file is written last when a directory is made, so a directory without one is either
@@ -39,7 +39,7 @@ use crate::wal::cursor::Cursor;
 
 const MAGIC: &[u8; 8] = b"THRDGRES";
 /// The format that is written.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 /// From this format on a list says which files there must be, and records have durable marks.
 const LISTED: u32 = 3;
 /// The oldest format that is read.

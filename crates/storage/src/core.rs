@@ -103,7 +103,7 @@ impl Core {
         let mut control = self.control.lock();
         let mut changed = control.clone();
         change(&mut changed);
-        let files = self.files.write_manifest()?;
+        let files = self.files.write_manifest(changed.redo)?;
         changed.files = files.listed;
         changed.durable = self.log.flushed().max(changed.redo);
         changed.write(&self.dir, self.options.fsync())?;

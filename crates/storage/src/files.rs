@@ -9,7 +9,7 @@
 //!   reads as zeros. Its id may come back ([`Files::begin_temporary`]) when the one that had it is
 //!   gone; its files are never synced, and removed when the directory is opened.
 //! * A relation that the list of the last checkpoint names ([`crate::manifest`]) has its files, at least as long
-//!   as it says: else every use of it is an error.
+//!   as it says, and the page that was the newest then is not older now: else every use of it is an error.
 //! * While the directory is only looked at, everything that would be written goes into an [`overlay`].
 //! * A write marks its fork as needing a sync *after* it is done, so that a checkpoint which takes
 //!   the mark away syncs what was written.
@@ -19,7 +19,7 @@ mod overlay;
 pub(crate) mod relation;
 mod table;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
@@ -27,10 +27,10 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use base::usage::Use;
-use base::{Error, Fork, PageId, RelId, Result, WaitEvent, err};
+use base::{Error, Fork, Lsn, PageId, RelId, Result, WaitEvent, err};
 use descriptors::Descriptors;
 use overlay::Overlay;
 use sched::{Mutex, SpinLock, WaitObject, Waiting, io_wait};
@@ -38,9 +38,9 @@ use table::Table;
 
 use crate::fatal;
 use crate::files::relation::{FORKS, ForkState, Relation};
-use crate::manifest::{Manifest, Written};
+use crate::manifest::{Expected, Manifest, Newest, Written};
 use crate::options::Options;
-use crate::page::{PAGE_SIZE, Page};
+use crate::page::{self, PAGE_SIZE, Page};
 use crate::stats::{Counters, bump};
 
 /// See the module.
@@ -51,6 +51,12 @@ pub(crate) struct Files {
     /// Held while an entry is made or a file comes or goes.
     naming: Mutex<()>,
     to_sync: SpinLock<Vec<(RelId, Fork)>>,
+    /// The newest page that was written to a file since it was synced last.
+    newest: SpinLock<HashMap<(RelId, Fork), Newest>>,
+    /// How often a file was cut.
+    cuts: AtomicU64,
+    /// Such pages that are durable and not in the manifest yet.
+    synced: SpinLock<HashMap<(RelId, Fork), Newest>>,
     /// Files that were made and are not in the manifest yet.
     made: SpinLock<Vec<(RelId, Fork)>>,
     manifest: Mutex<Manifest>,
@@ -77,6 +83,9 @@ impl Files {
             descriptors: Descriptors::new(),
             naming: Mutex::new(WaitEvent::LWLockFdCache, ()),
             to_sync: SpinLock::new(Vec::new()),
+            newest: SpinLock::new(HashMap::new()),
+            cuts: AtomicU64::new(0),
+            synced: SpinLock::new(HashMap::new()),
             made: SpinLock::new(Vec::new()),
             manifest: Mutex::new(WaitEvent::LWLockFdCache, manifest),
             overlay: looks.then(Overlay::default),
@@ -141,6 +150,9 @@ impl Files {
             if checks {
                 let expected = self.manifest.lock().expected(rel, fork);
                 self.compare(rel, fork, blocks, expected)?;
+                if let Some(expected) = expected {
+                    self.compare_age(rel, fork, expected.newest)?;
+                }
             }
             forks.push(blocks);
         }
@@ -159,9 +171,9 @@ impl Files {
         rel: RelId,
         fork: Fork,
         blocks: Option<u32>,
-        expected: Option<u32>,
+        expected: Option<Expected>,
     ) -> Result<()> {
-        let Some(expected) = expected else { return Ok(()) };
+        let Some(Expected { blocks: expected, .. }) = expected else { return Ok(()) };
         let error = match blocks {
             None => err!(UNDEFINED_FILE, "file \"{}\" is missing", self.name(rel, fork)),
             Some(blocks) if blocks < expected => err!(
@@ -173,6 +185,30 @@ impl Files {
         };
         Err(error
             .detail(format!("It had {expected} blocks at the last checkpoint."))
+            .hint("Restore the data directory from a backup."))
+    }
+
+    /// Whether a file is not from before the last checkpoint: the page that was the newest then has at least the LSN that it
+    /// had. Only these eight bytes are looked at, which are in one sector, so that a torn page has them, too.
+    fn compare_age(&self, rel: RelId, fork: Fork, newest: Newest) -> Result<()> {
+        if newest.lsn == Lsn::ZERO {
+            return Ok(());
+        }
+        let mut bytes = [0; 8];
+        let at = u64::from(newest.block) * PAGE_SIZE as u64;
+        let read = || File::open(self.path(rel, fork))?.read_exact_at(&mut bytes, at);
+        let name = self.name(rel, fork);
+        io_wait(on(WaitEvent::IODataFileRead, rel), read)
+            .map_err(|e| Error::io(format!("read file \"{name}\""), &e))?;
+        let found = Lsn(u64::from_le_bytes(bytes));
+        if found >= newest.lsn {
+            return Ok(());
+        }
+        Err(err!(DATA_CORRUPTED, "file \"{name}\" is from another time")
+            .detail(format!(
+                "Its block {} was changed at {} before the last checkpoint; in this file it was changed at {found}.",
+                newest.block, newest.lsn
+            ))
             .hint("Restore the data directory from a backup."))
     }
 
@@ -250,9 +286,14 @@ impl Files {
         Ok(())
     }
 
-    /// Writes the list for the control file that is about to be written.
-    pub(crate) fn write_manifest(&self) -> Result<Written> {
-        self.manifest.lock().write(self.options.fsync())
+    /// Writes the list for the control file that is about to be written, with this redo position.
+    pub(crate) fn write_manifest(&self, redo: Lsn) -> Result<Written> {
+        let mut manifest = self.manifest.lock();
+        let synced = std::mem::take(&mut *self.synced.lock());
+        for ((rel, fork), newest) in synced {
+            manifest.note_newest(rel, fork, Newest { lsn: newest.lsn.min(redo), ..newest });
+        }
+        manifest.write(self.options.fsync())
     }
 
     /// A control file counts what was written.
@@ -395,11 +436,23 @@ impl Files {
             sched::blocking_on_disk(waiting, write)
         });
         bump(&self.counters.writes);
+        if written.is_ok() && !temporary {
+            self.note_newest(id, page::lsn(page));
+        }
         self.note_change(relation, id.fork);
         written.map_err(|e| {
             let name = self.name(id.rel, id.fork);
             Error::io(format!("write block {} in file \"{name}\"", id.block), &e)
         })
+    }
+
+    /// A page was written.
+    fn note_newest(&self, id: PageId, lsn: Lsn) {
+        let mut all = self.newest.lock();
+        let newest = all.entry((id.rel, id.fork)).or_default();
+        if newest.lsn <= lsn {
+            *newest = Newest { block: id.block, lsn };
+        }
     }
 
     /// Makes the file of a temporary relation when its first page leaves the pool.
@@ -516,11 +569,24 @@ impl Files {
         }
         let file = self.file(rel, fork, false)?;
         state.blocks.store(blocks, Ordering::Release);
+        self.forget_newest(rel, fork, blocks);
         let len = u64::from(blocks) * PAGE_SIZE as u64;
         let waiting = on(WaitEvent::IODataFileTruncate, rel);
         let cut = sched::blocking(waiting, || file.set_len(len));
         self.note_change(relation, fork);
         cut.map_err(|e| Error::io(format!("truncate file \"{}\"", self.name(rel, fork)), &e))
+    }
+
+    /// Pages from here on are about to be cut off: those that come in their place may be pages of zeros.
+    fn forget_newest(&self, rel: RelId, fork: Fork, blocks: u32) {
+        self.cuts.fetch_add(1, Ordering::AcqRel);
+        for pages in [&self.newest, &self.synced] {
+            let mut pages = pages.lock();
+            if pages.get(&(rel, fork)).is_some_and(|newest| newest.block >= blocks) {
+                pages.remove(&(rel, fork));
+            }
+        }
+        self.manifest.lock().note_cut(rel, fork, blocks);
     }
 
     /// The fork's length is to be noted by the next checkpoint.
@@ -615,6 +681,8 @@ impl Files {
             relation.fork(fork).needs_sync.swap(false, Ordering::AcqRel);
             // The file is at least as long when it is synced, but for a cut, which is in the log.
             let blocks = relation.fork(fork).blocks.load(Ordering::Acquire);
+            let cuts = self.cuts.load(Ordering::Acquire);
+            let newest = self.newest.lock().remove(&(rel, fork));
             let file = match self.file(rel, fork, false) {
                 Err(_) if relation.dropped.load(Ordering::Acquire) => continue,
                 Err(e) => fatal::stop(&format!("sync \"{}\"", self.name(rel, fork)), &e),
@@ -630,6 +698,10 @@ impl Files {
             let mut manifest = self.manifest.lock();
             if !relation.dropped.load(Ordering::Acquire) {
                 manifest.note(rel, fork, blocks);
+                let mut synced = self.synced.lock();
+                // It may be the page that was cut off meanwhile.
+                let newest = newest.filter(|_| self.cuts.load(Ordering::Acquire) == cuts);
+                synced.extend(newest.map(|newest| ((rel, fork), newest)));
             }
         }
         // Apart from the loop, which would hold the lock to its end.

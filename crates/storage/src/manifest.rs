@@ -6,10 +6,12 @@
 //!
 //!  0         8         12     16          24           32
 //!  +---------+---------+------+-----------+------------+----------------------------------------+
-//!  |TG FILES |version  |  0   | system id | generation | entries of 12 bytes                    |
+//!  |TG FILES |version  |  0   | system id | generation | entries of 24 bytes                    |
 //!  +---------+---------+------+-----------+------------+----------------------------------------+
 //!
 //!  entry:  [relation u32][fork u8][0; 3][blocks u32]     blocks 0xFFFF_FFFF: the file is gone
+//!          [newest page u32][its LSN u64]                LSN 0: not known
+//!  version 1: entries of 12 bytes, without the second line
 //! ```
 //!
 //! A checkpoint appends what has changed since the one before, syncs the file and then replaces the control
@@ -20,6 +22,10 @@
 //!
 //! * An entry's length was durable before the control file that counts it. It is a lower bound: files grow
 //!   without a word here, and a cut or a removal after the checkpoint is in the log ([`crate::wal::survey`]).
+//! * The newest page is the one with the greatest LSN that was written to the file before a checkpoint. Pages only become newer, so a
+//!   file in which this page is older is one from another time: its first use is an error. The LSN that is listed is at most
+//!   the redo position of the control file that counts the entry: redo may put an image from behind that position over a
+//!   newer page, for a while.
 //! * A relation is listed here before any control file counts it, and leaves the list under the same lock
 //!   under which it is marked as dropped, so that no checkpoint lists it anew.
 
@@ -29,15 +35,17 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use base::{Error, Fork, RelId, Result, WaitEvent, err};
+use base::{Error, Fork, Lsn, RelId, Result, WaitEvent, err};
 use sched::io_wait;
 
 use crate::files::relation::FORKS;
 
 const MAGIC: &[u8; 8] = b"TG FILES";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HEADER: usize = 32;
-const ENTRY: usize = 12;
+const ENTRY: usize = 24;
+/// Bytes of an entry by version.
+const ENTRIES: [(u32, usize); 2] = [(1, 12), (VERSION, ENTRY)];
 /// Blocks of a file that is gone.
 const GONE: u32 = u32::MAX;
 /// A generation may have so many outdated entries, and as many again as it has others.
@@ -52,11 +60,30 @@ pub(crate) struct Listed {
     pub crc: u32,
 }
 
+/// The page of a file that was changed last, as of a checkpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Newest {
+    pub block: u32,
+    /// 0: not known.
+    pub lsn: Lsn,
+}
+
+/// The facts about a file as of a checkpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Expected {
+    /// Blocks that it has at least.
+    pub blocks: u32,
+    /// A page that is at least as new.
+    pub newest: Newest,
+}
+
 /// See the module.
 pub(crate) struct Manifest {
     dir: PathBuf,
     system_id: u64,
-    entries: HashMap<(RelId, Fork), u32>,
+    entries: HashMap<(RelId, Fork), Expected>,
+    /// The version of the file that `counted` names.
+    version: u32,
     /// Changes that no control file counts yet.
     pending: Vec<u8>,
     counted: Listed,
@@ -73,11 +100,13 @@ fn name(generation: u64) -> String {
     format!("threadgres.files.{generation}")
 }
 
-fn entry(rel: RelId, fork: Fork, blocks: u32) -> [u8; ENTRY] {
+fn entry(rel: RelId, fork: Fork, file: Expected) -> [u8; ENTRY] {
     let mut bytes = [0; ENTRY];
     bytes[..4].copy_from_slice(&rel.0.to_le_bytes());
     bytes[4] = fork as u8;
-    bytes[8..].copy_from_slice(&blocks.to_le_bytes());
+    bytes[8..12].copy_from_slice(&file.blocks.to_le_bytes());
+    bytes[12..16].copy_from_slice(&file.newest.block.to_le_bytes());
+    bytes[16..].copy_from_slice(&file.newest.lsn.0.to_le_bytes());
     bytes
 }
 
@@ -92,6 +121,7 @@ impl Manifest {
             dir: dir.to_owned(),
             system_id,
             entries: HashMap::new(),
+            version: VERSION,
             pending: Vec::new(),
             counted: Listed::default(),
         }
@@ -124,29 +154,41 @@ impl Manifest {
     }
 
     fn decode(&mut self, bytes: &[u8], generation: u64) -> Option<()> {
-        let entries = bytes.strip_prefix(&self.header(generation))?;
-        for entry in entries.chunks(ENTRY) {
-            let entry: &[u8; ENTRY] = entry.try_into().ok()?;
-            let fork = *FORKS.get(usize::from(entry[4]))?;
-            match (RelId(word(entry, 0)), word(entry, 8)) {
-                (rel, GONE) => drop(self.entries.remove(&(rel, fork))),
-                (rel, blocks) => drop(self.entries.insert((rel, fork), blocks)),
+        let (version, size) = ENTRIES
+            .into_iter()
+            .find(|(version, _)| bytes.starts_with(&self.header(*version, generation)))?;
+        self.version = version;
+        for entry in bytes[HEADER..].chunks(size) {
+            if entry.len() != size {
+                return None;
             }
+            let fork = *FORKS.get(usize::from(entry[4]))?;
+            let (rel, blocks) = (RelId(word(entry, 0)), word(entry, 8));
+            if blocks == GONE {
+                self.entries.remove(&(rel, fork));
+                continue;
+            }
+            let mut newest = Newest::default();
+            if size == ENTRY {
+                let lsn = u64::from(word(entry, 20)) << 32 | u64::from(word(entry, 16));
+                newest = Newest { block: word(entry, 12), lsn: Lsn(lsn) };
+            }
+            self.entries.insert((rel, fork), Expected { blocks, newest });
         }
         Some(())
     }
 
-    fn header(&self, generation: u64) -> [u8; HEADER] {
+    fn header(&self, version: u32, generation: u64) -> [u8; HEADER] {
         let mut header = [0; HEADER];
         header[..8].copy_from_slice(MAGIC);
-        header[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        header[8..12].copy_from_slice(&version.to_le_bytes());
         header[16..24].copy_from_slice(&self.system_id.to_le_bytes());
         header[24..].copy_from_slice(&generation.to_le_bytes());
         header
     }
 
-    /// Blocks that the fork's file must have at least; None: there may be none.
-    pub(crate) fn expected(&self, rel: RelId, fork: Fork) -> Option<u32> {
+    /// The facts that the fork's file must agree with; None: there may be none.
+    pub(crate) fn expected(&self, rel: RelId, fork: Fork) -> Option<Expected> {
         self.entries.get(&(rel, fork)).copied()
     }
 
@@ -164,8 +206,25 @@ impl Manifest {
 
     /// The fork's file has so many blocks now, and that is durable.
     pub(crate) fn note(&mut self, rel: RelId, fork: Fork, blocks: u32) {
-        if self.entries.insert((rel, fork), blocks) != Some(blocks) {
-            self.pending.extend_from_slice(&entry(rel, fork, blocks));
+        let known = self.expected(rel, fork).map(|file| file.newest).unwrap_or_default();
+        // A page that was cut off is no measure.
+        let newest = if known.block < blocks { known } else { Newest::default() };
+        self.set(rel, fork, Expected { blocks, newest });
+    }
+
+    /// A page of the fork's file is as new as that, durably, and stays so whatever redo does.
+    pub(crate) fn note_newest(&mut self, rel: RelId, fork: Fork, newest: Newest) {
+        if let Some(file) = self.expected(rel, fork)
+            && newest.block < file.blocks
+            && newest.lsn > file.newest.lsn
+        {
+            self.set(rel, fork, Expected { newest, ..file });
+        }
+    }
+
+    fn set(&mut self, rel: RelId, fork: Fork, file: Expected) {
+        if self.entries.insert((rel, fork), file) != Some(file) {
+            self.pending.extend_from_slice(&entry(rel, fork, file));
         }
     }
 
@@ -178,7 +237,7 @@ impl Manifest {
 
     /// A cut that is in the log: the file may be as short as this.
     pub(crate) fn note_cut(&mut self, rel: RelId, fork: Fork, blocks: u32) {
-        if self.expected(rel, fork).is_some_and(|expected| expected > blocks) {
+        if self.expected(rel, fork).is_some_and(|expected| expected.blocks > blocks) {
             self.note(rel, fork, blocks);
         }
     }
@@ -187,7 +246,8 @@ impl Manifest {
     pub(crate) fn forget(&mut self, rel: RelId) {
         for fork in FORKS {
             if self.entries.remove(&(rel, fork)).is_some() {
-                self.pending.extend_from_slice(&entry(rel, fork, GONE));
+                let gone = Expected { blocks: GONE, newest: Newest::default() };
+                self.pending.extend_from_slice(&entry(rel, fork, gone));
             }
         }
     }
@@ -205,7 +265,8 @@ impl Manifest {
 
     fn wants_new_generation(&self) -> bool {
         let written = (self.counted.length as usize).saturating_sub(HEADER) + self.pending.len();
-        self.counted.generation == 0 || written / ENTRY > 2 * self.entries.len() + OUTDATED
+        let is_old = self.counted.generation == 0 || self.version != VERSION;
+        is_old || written / ENTRY > 2 * self.entries.len() + OUTDATED
     }
 
     fn append(&self, sync: bool) -> io::Result<Listed> {
@@ -224,7 +285,7 @@ impl Manifest {
 
     fn rewrite(&self, sync: bool) -> io::Result<Listed> {
         let generation = self.counted.generation + 1;
-        let mut bytes = self.header(generation).to_vec();
+        let mut bytes = self.header(VERSION, generation).to_vec();
         for key in self.all() {
             bytes.extend_from_slice(&entry(key.0, key.1, self.entries[&key]));
         }
@@ -240,6 +301,9 @@ impl Manifest {
     pub(crate) fn note_written(&mut self, written: &Written) {
         self.pending.drain(..written.taken);
         let before = std::mem::replace(&mut self.counted, written.listed);
+        if written.listed.generation != before.generation {
+            self.version = VERSION;
+        }
         if before.generation != 0 && before.generation != written.listed.generation {
             // One that stays is in nobody's way.
             let _ = fs::remove_file(self.dir.join(name(before.generation)));
@@ -281,19 +345,70 @@ mod tests {
         manifest.note_made(B, Fork::Main);
         let first = checkpoint(&mut manifest);
         manifest.note(A, Fork::Main, 5);
+        manifest.note_newest(A, Fork::Main, newest(4, 900));
         manifest.note(A, Fork::Fsm, 1);
         manifest.forget(B);
         let second = checkpoint(&mut manifest);
-        assert_eq!((second.generation, second.length), (1, first.length + 36));
+        assert_eq!((second.generation, second.length), (1, first.length + 96));
         manifest.note(A, Fork::Main, 9);
         manifest.write(false).unwrap();
 
         let back = Manifest::load(&dir, 7, second).unwrap();
         assert_eq!(back.all(), [(A, Fork::Main), (A, Fork::Fsm)]);
-        assert_eq!((back.expected(A, Fork::Main), back.expected(B, Fork::Main)), (Some(5), None));
+        let grown = Expected { blocks: 5, newest: Newest { block: 4, lsn: Lsn(900) } };
+        assert_eq!(back.expected(A, Fork::Main), Some(grown));
+        assert_eq!(back.expected(B, Fork::Main), None);
         let before = Manifest::load(&dir, 7, first).unwrap();
-        assert_eq!((before.expected(A, Fork::Main), before.lists(B)), (Some(3), true));
+        let blocks = before.expected(A, Fork::Main).map(|file| file.blocks);
+        assert_eq!((blocks, before.lists(B)), (Some(3), true));
         assert!(Manifest::load(&dir, 8, second).is_err(), "of another directory");
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    fn newest(block: u32, lsn: u64) -> Newest {
+        Newest { block, lsn: Lsn(lsn) }
+    }
+
+    #[test]
+    fn the_newest_page_stays_until_there_is_a_newer_one_or_it_is_cut_off() {
+        let dir = dir("newest");
+        let mut manifest = Manifest::new(&dir, 7);
+        let of_file = |manifest: &Manifest| manifest.expected(A, Fork::Main).map(|f| f.newest);
+        manifest.note(A, Fork::Main, 9);
+        manifest.note_newest(A, Fork::Main, newest(7, 500));
+        manifest.note_newest(A, Fork::Main, newest(2, 400));
+        manifest.note_newest(A, Fork::Main, newest(9, 800));
+        manifest.note_newest(B, Fork::Main, newest(0, 800));
+        manifest.note(A, Fork::Main, 10);
+        assert_eq!(of_file(&manifest), Some(newest(7, 500)));
+        manifest.note_newest(A, Fork::Main, newest(3, 600));
+        manifest.note_cut(A, Fork::Main, 4);
+        assert_eq!(of_file(&manifest), Some(newest(3, 600)));
+        manifest.note_cut(A, Fork::Main, 3);
+        assert_eq!(of_file(&manifest), Some(Newest::default()));
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_list_of_version_1_is_read_and_becomes_one_of_version_2() {
+        let dir = dir("old");
+        let mut old = Manifest::new(&dir, 7).header(1, 3).to_vec();
+        old.extend_from_slice(
+            &entry(A, Fork::Main, Expected { blocks: 8, ..Expected::default() })[..12],
+        );
+        fs::write(dir.join(name(3)), &old).unwrap();
+        let listed = Listed { generation: 3, length: old.len() as u64, crc: crc32c::crc32c(&old) };
+        let mut manifest = Manifest::load(&dir, 7, listed).unwrap();
+        assert_eq!(manifest.expected(A, Fork::Main).map(|file| file.blocks), Some(8));
+        manifest.note(A, Fork::Main, 9);
+        manifest.note_newest(A, Fork::Main, newest(8, 70));
+        let listed = checkpoint(&mut manifest);
+        assert_eq!(listed.generation, 4);
+        manifest.note(B, Fork::Main, 1);
+        let listed = checkpoint(&mut manifest);
+        assert_eq!(listed.generation, 4, "from now on it is appended to");
+        let back = Manifest::load(&dir, 7, listed).unwrap();
+        assert_eq!(back.expected(A, Fork::Main).map(|file| file.newest), Some(newest(8, 70)));
         fs::remove_dir_all(&dir).unwrap();
     }
 

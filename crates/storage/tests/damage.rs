@@ -103,6 +103,60 @@ fn a_damaged_record_before_a_later_commit_stops_the_start() {
     storage.shutdown().unwrap();
 }
 
+/// A page of a relation gets other bytes, and a checkpoint has them.
+fn change(storage: &Storage, block: u32, value: u64) {
+    let mut mtr = storage.mtr();
+    let page = mtr.latch(PageId::main(REL, block)).unwrap();
+    mtr.put_u64(page, 64, value);
+    mtr.commit();
+    storage.checkpoint().unwrap();
+}
+
+#[test]
+fn a_file_from_another_time_is_refused_at_its_first_use() {
+    let dir = TempDir::new("old-copy");
+    let options = tiny();
+    let (storage, _) = open(&dir, &options);
+    storage.create_relation(REL).unwrap();
+    storage.extend(REL, Fork::Main, 4).unwrap();
+    (0..4).for_each(|block| change(&storage, block, 1));
+    storage.shutdown().unwrap();
+    drop(storage);
+    let path = dir.0.join(format!("base/{}", REL.0));
+    let old = std::fs::read(&path).unwrap();
+    for block in [2, 0, 3] {
+        let (storage, _) = open(&dir, &options);
+        assert_eq!(storage.block_count(REL, Fork::Main).unwrap(), 4);
+        change(&storage, block, 2);
+        // Whatever is changed afterwards does not make an old file pass.
+        commit(&storage, b"later");
+        storage.shutdown().unwrap();
+        drop(storage);
+        let sound = std::fs::read(&path).unwrap();
+        for wrong in [&old, &vec![0; old.len()]] {
+            std::fs::write(&path, wrong).unwrap();
+            let (storage, _) = open(&dir, &options);
+            let error = storage.block_count(REL, Fork::Main).unwrap_err();
+            assert_eq!(error.code().as_str(), "XX001");
+            assert!(error.message().ends_with("is from another time"), "{}", error.message());
+            let findings = storage.check_files().unwrap();
+            assert!(findings.iter().any(|f| f.contains("another time")), "{findings:?}");
+            storage.abandon();
+        }
+        std::fs::write(&path, sound).unwrap();
+    }
+    // A page that was cut off, and came again as one of zeros, is no reason.
+    let (storage, _) = open(&dir, &options);
+    storage.truncate(REL, Fork::Main, 1).unwrap();
+    storage.extend(REL, Fork::Main, 5).unwrap();
+    storage.checkpoint().unwrap();
+    storage.shutdown().unwrap();
+    drop(storage);
+    let (storage, _) = open(&dir, &options);
+    assert_eq!(storage.block_count(REL, Fork::Main).unwrap(), 6);
+    storage.shutdown().unwrap();
+}
+
 #[test]
 fn a_torn_tail_is_cut_off() {
     let dir = TempDir::new("torn-tail");
