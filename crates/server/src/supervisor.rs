@@ -93,6 +93,10 @@ pub fn follow_supervisor() -> Result<()> {
     };
     let set = nix::sys::prctl::set_pdeathsig(Signal::SIGQUIT);
     set.map_err(|e| Error::io("follow the supervisor", &e.into()))?;
+    // A session of its own: Linux's autogroups give each session one share of a busy machine, and a server that was started
+    // from a shell would divide the share of that session with everything else in it.
+    // It fails where the process leads one already.
+    let _ = nix::unistd::setsid();
     if getppid().as_raw() == pid {
         return Ok(());
     }
