@@ -576,6 +576,16 @@ fn read_quoted(text: &str) -> Option<String> {
 /// Splits a list of identifiers: commas, blanks, quotes as in SQL; bare names are folded to lower
 /// case. None when it is malformed.
 pub fn split_names(text: &str) -> Option<Vec<String>> {
+    split_list(text, |c, name| name.extend(c.to_lowercase()))
+}
+
+/// Splits a list of libraries: as [`split_names`], but with the letters that are written.
+pub fn split_libraries(text: &str) -> Option<Vec<String>> {
+    split_list(text, |c, name| name.push(c))
+}
+
+/// Splits a list whose bare names are made by `add`, letter by letter.
+fn split_list(text: &str, add: impl Fn(char, &mut String)) -> Option<Vec<String>> {
     let mut names = Vec::new();
     let mut chars = text.trim().chars().peekable();
     if chars.peek().is_none() {
@@ -594,7 +604,7 @@ pub fn split_names(text: &str) -> Option<Vec<String>> {
             }
         } else {
             while let Some(c) = chars.next_if(|c| *c != ',' && !c.is_whitespace()) {
-                name.extend(c.to_lowercase());
+                add(c, &mut name);
             }
             if name.is_empty() {
                 return None;

@@ -94,13 +94,31 @@ pub struct NewSlot<'n> {
     pub database: u32,
     /// Slots that there may be.
     pub limit: i64,
+    /// The setting `output_plugin_libraries`.
+    pub libraries: &'n str,
+}
+
+/// Refuses a plugin that `output_plugin_libraries` does not list.
+fn check_plugin(plugin: &str, libraries: &str) -> Result<()> {
+    let listed = base::settings::split_libraries(libraries).unwrap_or_default();
+    if listed.iter().any(|library| library == plugin) {
+        return Ok(());
+    }
+    Err(err!(
+        INSUFFICIENT_PRIVILEGE,
+        "library \"{plugin}\" may not be used as an output plugin"
+    )
+    .hint(
+        "If it is safe for all REPLICATION users to use this library as an output plugin, add it to \
+         \"output_plugin_libraries\" and reload the server configuration.",
+    ))
 }
 
 impl NewSlot<'_> {
     /// Makes it. `point` gives the position at which the stream begins, once all that were open have ended.
     ///
     /// # Errors
-    /// `42602`, `42710`, `53400`, `55000`, `58P01`.
+    /// `42501`, `42602`, `42710`, `53400`, `55000`, `58P01`.
     pub fn make(&self, engine: &Engine, point: impl FnOnce() -> Result<Lsn>) -> Result<Lsn> {
         if !logical::record::is_enabled() {
             base::bail!(
@@ -110,13 +128,17 @@ impl NewSlot<'_> {
         }
         let (name, plugin) = (self.name, self.plugin);
         logical::slot::check_name(name)?;
-        if !PLUGINS.contains(&plugin) {
-            base::bail!(
-                UNDEFINED_FILE,
-                "could not access file \"{plugin}\": No such file or directory"
-            );
-        }
         let slots = engine.storage.slots();
+        // A slot that exists already is the first thing to be told, which its creation does.
+        if slots.get(name).is_none() {
+            check_plugin(plugin, self.libraries)?;
+            if !PLUGINS.contains(&plugin) {
+                base::bail!(
+                    UNDEFINED_FILE,
+                    "could not access file \"{plugin}\": No such file or directory"
+                );
+            }
+        }
         if slots.all().len() as i64 >= self.limit {
             return Err(err!(CONFIGURATION_LIMIT_EXCEEDED, "all replication slots are in use")
                 .hint("Free one or increase max_replication_slots."));
@@ -160,8 +182,10 @@ pub fn create_slot(
         );
     }
     let limit = cx.settings.int(base::settings::setting::MAX_REPLICATION_SLOTS);
+    let libraries = cx.settings.str(base::settings::setting::OUTPUT_PLUGIN_LIBRARIES).to_owned();
     let database = cx.database.1;
-    let wanted = NewSlot { name, plugin, temporary, two_phase, database, limit };
+    let wanted =
+        NewSlot { name, plugin, temporary, two_phase, database, limit, libraries: &libraries };
     let engine = cx.engine;
     wanted.make(engine, || Ok(engine.storage.wal.insert_position()))
 }
@@ -182,7 +206,7 @@ impl LogicalStream {
     /// Opens a slot's stream with the plugin's options.
     ///
     /// # Errors
-    /// `42704`, `55000`, and those of the options.
+    /// `42501`, `42704`, `55000`, and those of the options.
     pub fn open(
         slot: &str,
         options: &[(String, Option<String>)],
@@ -195,6 +219,8 @@ impl LogicalStream {
                 "replication slot \"{slot}\" was not created in this database"
             );
         }
+        let libraries = cx.settings.str(base::settings::setting::OUTPUT_PLUGIN_LIBRARIES);
+        check_plugin(&state.plugin, libraries)?;
         let plugin = match state.plugin.as_str() {
             "test_decoding" => Plugin::Text(TextOutput::new(options)?),
             "wal2json" => Plugin::Json(JsonOutput::new(options)?),

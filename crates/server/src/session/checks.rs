@@ -35,6 +35,10 @@ pub fn parse(id: SettingId, text: &str) -> Result<Value> {
             Some(_) => Ok(value),
             None => Err(invalid(id, text).detail("List syntax is invalid.")),
         },
+        setting::OUTPUT_PLUGIN_LIBRARIES => match settings::split_libraries(text) {
+            Some(_) => Ok(value),
+            None => Err(invalid(id, text).detail("List syntax is invalid.")),
+        },
         _ => Ok(value),
     }
 }

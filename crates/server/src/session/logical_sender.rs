@@ -210,13 +210,16 @@ impl SessionState {
             ));
         }
         let server = self.server.clone();
+        let settings = self.settings.get();
+        let libraries = settings.str(base::settings::setting::OUTPUT_PLUGIN_LIBRARIES).to_owned();
         let wanted = NewSlot {
             name: slot,
             plugin,
             temporary,
             two_phase,
             database: self.database.1,
-            limit: self.settings.get().int(base::settings::setting::MAX_REPLICATION_SLOTS),
+            limit: settings.int(base::settings::setting::MAX_REPLICATION_SLOTS),
+            libraries: &libraries,
         };
         self.ensure_transaction();
         if self.transaction.current.as_ref().is_some_and(|tx| tx.top_xid().is_some()) {
