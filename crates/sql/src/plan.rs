@@ -997,6 +997,9 @@ pub struct RowRules {
     pub keys: Vec<Expr>,
     /// WITH CHECK OPTION of the views that the row goes through, by the view's name.
     pub options: Vec<(String, Expr)>,
+    /// What the row that ON CONFLICT DO UPDATE found must meet to be seen through the views that the statement names, by
+    /// the view's name, the innermost first.
+    pub shown: Vec<(String, Expr)>,
     /// Columns that the statement gives values, from 1: an error shows them to those who may not read them.
     pub written: Vec<u16>,
     /// WHEN of the table's triggers by their oids, over a row that has the old row's columns before the new
@@ -1066,6 +1069,7 @@ impl RowRules {
             checks: all(self.checks, f)?,
             keys: self.keys.into_iter().map(&mut *f).collect::<base::Result<_>>()?,
             options: all(self.options, f)?,
+            shown: all(self.shown, f)?,
             written: self.written,
             conditions: self.conditions,
             policies: match self.policies {

@@ -181,7 +181,7 @@ fn insert_one(
             continue;
         };
         let Some(update) = &conflict.update else {
-            check_seen(&found, run)?;
+            check_seen(writer, &found, run)?;
             return Ok(None);
         };
         match resolve(writer, how, update, &found, &row, run)? {
@@ -242,11 +242,15 @@ fn find(
     Ok(None)
 }
 
-/// Above READ COMMITTED the snapshot must see the row that stands in the way.
-fn check_seen(found: &HeapTuple, run: &Run<'_, '_>) -> Result<()> {
+/// Above READ COMMITTED the snapshot must see the row that stands in the way. What a serializable transaction does depends on
+/// that row, which counts as read.
+fn check_seen(writer: &Writer, found: &HeapTuple, run: &Run<'_, '_>) -> Result<()> {
     let (tx, xmin) = (run.cx.tx, Xid(found.system.xmin));
     let seen = tx.isolation().is_by_statement() || tx.is_mine(xmin) || tx.sees(xmin, &run.snapshot);
     if seen {
+        if tx.tracks_reads() {
+            writer.target.handle.heap.fetch(tx, &run.snapshot, found.root, |_, _| ())?;
+        }
         return Ok(());
     }
     Err(err!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update"))
@@ -269,7 +273,7 @@ fn resolve(
         )
         .hint("Ensure that no rows proposed for insertion within the same command have duplicate constrained values."));
     }
-    check_seen(found, run)?;
+    check_seen(writer, found, run)?;
     let snapshot = run.snapshot;
     let mode = lock_mode(modify, update);
     let heap = &writer.target.handle.heap;
@@ -286,13 +290,12 @@ fn resolve(
     };
     let mut both = named(&old);
     both.extend(named(row));
+    // Before the statement's own condition, whose functions could tell of rows that are hidden from the role.
+    check_visible(rules, &old, run)?;
     if let Some(condition) = &update.condition
         && !eval::holds(condition, Row::Values(&both), run)?
     {
         return Ok(Resolved::Kept);
-    }
-    if let Some(rules) = &rules.policies {
-        policies::check(rules, &rules.conflict, policies::Row::Conflicting, &old, run)?;
     }
     let mut new = old.clone();
     for (column, expr) in &update.set {
@@ -310,6 +313,22 @@ fn resolve(
         Changed::Nothing if row.0.is_none() => Ok(Resolved::Kept),
         _ => Ok(Resolved::Again),
     }
+}
+
+/// Refuses a row in conflict that policies or a view hide.
+fn check_visible(rules: &RowRules, old: &[Datum], run: &mut Run<'_, '_>) -> Result<()> {
+    if let Some(policies) = &rules.policies {
+        policies::check(policies, &policies.conflict, policies::Row::Conflicting, old, run)?;
+    }
+    for (view, condition) in &rules.shown {
+        if !eval::holds(condition, Row::Values(old), run)? {
+            return Err(err!(
+                OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "conflicting row is not visible through view \"{view}\""
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The row that is locked already, and what DO UPDATE makes of it; a newer version is a new conflict.

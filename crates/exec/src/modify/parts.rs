@@ -396,6 +396,7 @@ pub fn child(
     checks.written = modify.checks.written.iter().map(number).collect();
     let option = |(n, e): &(String, Expr)| (n.clone(), moved(e, root, &numbers));
     checks.options = modify.checks.options.iter().map(option).collect();
+    checks.shown = modify.checks.shown.iter().map(option).collect();
     let policies = modify.checks.policies.clone();
     let guards = RowRules { policies, ..RowRules::default() };
     checks.policies = guards.map(&mut |e| Ok(moved(&e, root, &numbers)))?.policies;

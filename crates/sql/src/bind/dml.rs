@@ -153,6 +153,9 @@ impl<'a> Binder<'a> {
         let (returning, output) = self.returning(&stmt.returning_clause, items, returned)?;
         self.note_returning(stmt, &returning, &output);
         let updates = conflict.as_ref().is_some_and(|c| c.update.is_some());
+        if updates {
+            checks.shown = through.as_ref().map_or_else(Vec::new, super::through::Through::by_view);
+        }
         checks.policies = self.written_rules(&target, command::INSERT, updates)?;
         self.cte_names.truncate(names);
         let action = ChangeAction::Insert { input, conflict };
@@ -535,6 +538,7 @@ impl<'a> Binder<'a> {
             checks: self.check_constraints_of(target)?,
             keys: self.index_expressions(target)?,
             options: Vec::new(),
+            shown: Vec::new(),
             written: self.written(target.base),
             conditions: self.trigger_conditions(&target.table)?,
             policies: None,

@@ -40,6 +40,12 @@ impl Through {
     pub fn conditions(&self) -> Vec<Expr> {
         self.conditions.iter().flat_map(|(_, c)| c.iter().cloned()).collect()
     }
+
+    /// The condition of each view that has one, the innermost first.
+    pub fn by_view(&self) -> Vec<(String, Expr)> {
+        let restricting = self.conditions.iter().filter(|(_, list)| !list.is_empty());
+        restricting.map(|(view, list)| (view.clone(), super::expr::and(list.clone()))).collect()
+    }
 }
 
 impl Binder<'_> {
