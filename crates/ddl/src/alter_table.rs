@@ -619,6 +619,8 @@ fn fill_column(
     };
     list.push(format!("CAST(({value}) AS {})", types::io::format_type(def.ty, -1)));
     let select = format!("SELECT {} FROM {from}", list.join(", "));
+    super::shape_users::expect_no_column(cx, &table)?;
+    super::shape_users::expect_no_expression(cx, &table)?;
     super::event_trigger::rewriting(table.oid, 2, cx)?;
     rewrite(cx, table.clone(), &select, None)?;
     if not_null {
@@ -745,19 +747,8 @@ fn set_type(
             .detail(format!("Column \"{name}\" is used by generated column \"{}\".", other.name)));
         }
     }
+    super::shape_users::expect_no_column(cx, &table)?;
     let users = cx.catalog_tx.view();
-    let inside = super::user_types::columns_of(&users, table.row_type[0]);
-    if let Some((other, n, _)) = inside.first().filter(|_| table.row_type[0] != 0) {
-        let other = refresh(cx, *other)?;
-        base::bail!(
-            FEATURE_NOT_SUPPORTED,
-            "cannot alter {} \"{}\" because column \"{}.{}\" uses its row type",
-            exec::relation_lock::kind_word(&table),
-            table.name,
-            other.name,
-            other.columns[usize::from(*n) - 1].name
-        );
-    }
     if let Some(function) = users.functions().find(|f| f.uses.contains(&(id, number))) {
         let word = describe(&users, cx.search_path, Item::Function(function.oid));
         let column = users.table(id).and_then(|t| t.columns.get(usize::from(number) - 1));
@@ -859,6 +850,7 @@ fn set_type(
         put(cx, table)?;
         return super::constraint::check_changed_column(cx, id, number);
     }
+    super::shape_users::expect_no_expression(cx, &table)?;
     super::event_trigger::rewriting(table.oid, 4, cx)?;
     rewrite_with(cx, table, &select, None, indexes)?;
     super::constraint::check_changed_column(cx, id, number)

@@ -7,7 +7,7 @@ use sql::type_statement::AlterComposite;
 use sql::utility::{AlterTable, ColumnDef, Name};
 
 use super::user_types::{self, columns_of, open, put};
-use super::{alter_table, name, notice};
+use super::{alter_table, name, notice, shape_users};
 use crate::column::column;
 use crate::rename::rename_one_column;
 
@@ -49,10 +49,19 @@ fn missing(ty: &UserType, column: &str) -> base::Error {
     err!(UNDEFINED_COLUMN, "column \"{column}\" of relation \"{}\" does not exist", ty.name)
 }
 
-/// No table keeps values of the type, whose form is about to change.
+/// No table keeps values of the type, whose form is about to change, and no expression was bound for the form that it has.
 fn check_unused(cx: &mut ExecContext<'_>, ty: &UserType) -> Result<()> {
     let view = cx.catalog_tx.view();
-    let Some((table, n, _)) = columns_of(&view, ty.oid).into_iter().next() else { return Ok(()) };
+    let Some((table, n, _)) = columns_of(&view, ty.oid).into_iter().next() else {
+        return match shape_users::expression_with(&view, cx.search_path, ty.oid) {
+            Some(user) => Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "cannot alter type \"{}\" because {user} uses it",
+                ty.name
+            )),
+            None => Ok(()),
+        };
+    };
     let Some(table) = view.table(table) else { return Ok(()) };
     let column = table.columns.get(usize::from(n) - 1).map_or("", |c| c.name.as_str());
     Err(err!(

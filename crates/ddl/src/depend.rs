@@ -400,6 +400,17 @@ fn expression_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
     }
 }
 
+/// The objects with an expression that uses a type: views, functions' bodies and defaults, and parts of tables.
+pub fn expressions_using(view: &Snapshot, id: u32) -> Vec<Item> {
+    let mut out = Vec::new();
+    let about = view.extended_statistics().filter(|s| s.uses.contains(&id));
+    out.extend(about.map(|s| (Item::Defined(s.oid), Tie::Normal)));
+    views_using(view, id, None, &mut out);
+    functions_using(view, id, &mut out);
+    expression_users(view, id, &mut out);
+    out.into_iter().map(|(item, _)| item).collect()
+}
+
 fn type_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
     for table in view.tables() {
         if table.of_type == id {

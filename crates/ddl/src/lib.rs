@@ -66,6 +66,7 @@ mod run_bytes;
 mod sequence;
 mod set_constraints;
 mod set_schema;
+mod shape_users;
 mod steps;
 mod subscription;
 mod trigger;
