@@ -216,7 +216,14 @@ fn schema_for(def: &CreateExtension, control: &Control, cx: &mut ExecContext<'_>
                 control.name
             ),
             Some(fixed) if fixed != name => {}
-            _ => return found.ok_or_else(|| missing(name)),
+            _ => {
+                let found = found.ok_or_else(|| missing(name))?;
+                // Objects there go with the session, and with them what the catalog says of the extension.
+                if base::Oid(found).is_temporary() {
+                    base::bail!(RESERVED_NAME, "unacceptable extension schema name \"{name}\"");
+                }
+                return Ok(found);
+            }
         }
     }
     if let Some(fixed) = &control.schema {
@@ -303,23 +310,60 @@ impl RowSink for Nowhere {
     }
 }
 
+/// Refuses a name that could end its place in a script and go on as SQL, also where the script puts the name within
+/// quotation marks or a comment. `what`: whose name it is.
+fn check_substitute(what: &str, name: &str) -> Result<()> {
+    if name.contains(['"', '$', '\'', '\\']) {
+        base::bail!(
+            INVALID_TEXT_REPRESENTATION,
+            "invalid character in {what}: must not contain any of \"\"$'\\\""
+        );
+    }
+    let refused = if ["\n", "\r", "--", "/*", "*/"].iter().any(|part| name.contains(part)) {
+        "newline, carriage return, \"--\", \"/*\", or \"*/\""
+    } else if ["@extowner@", "@extschema", "MODULE_PATHNAME"].iter().any(|part| name.contains(part))
+    {
+        "\"@extowner@\", \"@extschema\", or \"MODULE_PATHNAME\""
+    } else {
+        return Ok(());
+    };
+    Err(err!(INVALID_TEXT_REPRESENTATION, "invalid string in {what}: must not contain {refused}"))
+}
+
 /// A script's text with what stands for the schema, the owner and the library put in; without psql's commands.
-fn text_of(control: &Control, script: &str, schema: &str, owner: &str, view: &Snapshot) -> String {
+///
+/// # Errors
+/// `22P02` for a name that must not stand in a script.
+fn text_of(
+    control: &Control,
+    script: &str,
+    schema: &str,
+    owner: &str,
+    view: &Snapshot,
+) -> Result<String> {
     let lines: Vec<&str> = script.lines().filter(|l| !l.starts_with("\\echo")).collect();
     let mut text = lines.join("\n");
+    let mut put = |place: &str, what: &str, name: &str| {
+        if text.contains(place) {
+            check_substitute(what, name)?;
+            text = text.replace(place, &quote_identifier(name));
+        }
+        Ok(())
+    };
+    put("@extowner@", "extension owner", owner)?;
     if !control.relocatable {
-        text = text.replace("@extschema@", &quote_identifier(schema));
+        put("@extschema@", &format!("extension \"{}\" schema", control.name), schema)?;
     }
-    text = text.replace("@extowner@", &quote_identifier(owner));
     for needed in &control.requires {
         let place = view.extension_named(needed).and_then(|e| view.schema(e.schema));
-        let place = place.map_or_else(String::new, |s| quote_identifier(&s.name));
-        text = text.replace(&format!("@extschema:{needed}@"), &place);
+        let name = place.map_or("", |s| s.name.as_str());
+        let what = format!("extension \"{needed}\" schema");
+        put(&format!("@extschema:{needed}@"), &what, name)?;
     }
-    match &control.module {
+    Ok(match &control.module {
         Some(module) => text.replace("MODULE_PATHNAME", module),
         None => text,
-    }
+    })
 }
 
 /// Runs one script, and notes what it made as members.
@@ -337,7 +381,7 @@ fn run_script(
     let script = control.script(from, to).unwrap_or_default().to_owned();
     let schema = view.schema(extension.schema).map_or_else(String::new, |s| s.name.clone());
     let owner = view.role(extension.owner).map_or_else(String::new, |r| r.name.clone());
-    let text = text_of(control, &script, &schema, &owner, &view);
+    let text = text_of(control, &script, &schema, &owner, &view)?;
     let before: HashSet<u32> = objects(&view).into_iter().collect();
     let mut path = vec![extension.schema];
     for needed in &extension.requires {

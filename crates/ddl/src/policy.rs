@@ -111,6 +111,11 @@ pub fn forget_roles(roles: &[u32], cx: &mut ExecContext<'_>) -> Result<()> {
     let view = cx.catalog_tx.view();
     let names = |p: &Policy| p.roles.iter().any(|role| roles.contains(role));
     for known in view.tables().filter(|t| t.policies.iter().any(names)) {
+        // Whoever is held back by a policy does not take that away from somebody else's table.
+        if !rights::of(cx, &view).owns(cx.role, catalog::AclKind::Table, known.oid) {
+            warn_kept(&view, known, roles, cx);
+            continue;
+        }
         lock(cx, known.oid, LockMode::AccessExclusive)?;
         let mut table = refresh(cx, known.oid)?;
         table.policies.iter_mut().for_each(|p| p.roles.retain(|role| !roles.contains(role)));
@@ -121,6 +126,22 @@ pub fn forget_roles(roles: &[u32], cx: &mut ExecContext<'_>) -> Result<()> {
         put(table, cx)?;
     }
     Ok(())
+}
+
+/// Says of each policy that the roles stay named by it.
+fn warn_kept(view: &Snapshot, table: &Table, roles: &[u32], cx: &mut ExecContext<'_>) {
+    for role in roles {
+        let name = view.role(*role).map_or("", |r| r.name.as_str());
+        for policy in table.policies.iter().filter(|p| p.roles.contains(role)) {
+            let kept = err!(
+                WARNING_PRIVILEGE_NOT_REVOKED,
+                "role \"{name}\" could not be removed from policy \"{}\" for table \"{}\"",
+                policy.name,
+                table.name
+            );
+            cx.hooks.notice("WARNING", kept);
+        }
+    }
 }
 
 /// Policies that name an object, or one column of it, in a condition.

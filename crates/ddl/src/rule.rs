@@ -209,16 +209,24 @@ pub fn rename(table: &Name, from: &str, to: &str, cx: &mut ExecContext<'_>) -> R
     }
     let table = super::open_owned(cx, table, LockMode::AccessExclusive)?;
     let mut table = Table::clone(&table);
-    if table.query.is_some() && from == RETURN {
-        base::bail!(INVALID_OBJECT_DEFINITION, "renaming an ON SELECT rule is not allowed");
-    }
-    if table.rule(from).is_none() {
+    let is_query = table.query.is_some() && from == RETURN;
+    if table.rule(from).is_none() && !is_query {
         return Err(missing(from, &table));
     }
     if table.rule(to).is_some() || table.query.is_some() && to == RETURN {
         base::bail!(
             DUPLICATE_OBJECT,
             "rule \"{to}\" for relation \"{}\" already exists",
+            table.name
+        );
+    }
+    if is_query {
+        base::bail!(INVALID_OBJECT_DEFINITION, "renaming an ON SELECT rule is not allowed");
+    }
+    if to == RETURN {
+        base::bail!(
+            INVALID_OBJECT_DEFINITION,
+            "non-view rule for \"{}\" must not be named \"{RETURN}\"",
             table.name
         );
     }

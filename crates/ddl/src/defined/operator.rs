@@ -184,8 +184,41 @@ pub fn create(def: &OperatorDef, cx: &mut ExecContext<'_>) -> Result<()> {
     if let Some(other) = &def.negator {
         made.negator = partner(other, &made, [made.left, made.right], true, cx)?;
     }
+    let view = cx.catalog_tx.view();
+    for (id, negator) in [(made.commutator, false), (made.negator, true)] {
+        check_partner(&view, &made, id, negator)?;
+    }
     put(cx, Defined::Operator(made.clone()))?;
     link_back(&made, cx)
+}
+
+/// Refuses a partner that has another one already, or gives another type: whoever puts one operator in the other's place
+/// would get values of a type that nothing around them expects.
+fn check_partner(view: &Snapshot, made: &Operator, id: u32, negator: bool) -> Result<()> {
+    let word = if negator { "negator" } else { "commutator" };
+    let own = view.operator(id).filter(|o| o.oid != made.oid);
+    let built_in = types::func::operator(Oid(id));
+    let (name, back, result) = match (own, built_in) {
+        (Some(o), _) => (o.name.as_str(), if negator { o.negator } else { o.commutator }, o.result),
+        (None, Some(o)) => (o.name, if negator { o.negator.0 } else { o.commutator.0 }, o.result.0),
+        (None, None) => return Ok(()),
+    };
+    if back != 0 && back != made.oid {
+        let owner = view.operator(back).map(|o| o.name.as_str());
+        let owner = owner.or_else(|| types::func::operator(Oid(back)).map(|o| o.name));
+        return Err(bad(format_args!(
+            "{word} operator {name} is already the {word} of operator {}",
+            owner.unwrap_or_default()
+        )));
+    }
+    let is_shell = own.is_some_and(|o| o.function == 0);
+    if !is_shell && result != made.result {
+        return Err(bad(format_args!(
+            "{word} operator {name} does not return the same data type as operator {}",
+            made.name
+        )));
+    }
+    Ok(())
 }
 
 /// The operator of the same name and types in its schema.

@@ -76,7 +76,11 @@ pub fn reassign(roles: &[RoleRef], to: &RoleRef, cx: &mut ExecContext<'_>) -> Re
     for item in owned(&view, &from) {
         give(&view, item, to, cx)?;
     }
-    for database in view.databases().filter(|d| from.contains(&d.owner)) {
+    let makes_databases = me(cx).superuser || me(cx).createdb;
+    for database in view.databases().filter(|d| from.contains(&d.owner) && d.owner != to) {
+        if !makes_databases {
+            return Err(denied("permission denied to change owner of database"));
+        }
         set_database_owner(database, to, cx)?;
     }
     Ok(())
@@ -91,7 +95,10 @@ fn owned(view: &Snapshot, roles: &[u32]) -> Vec<Item> {
     let functions = view.functions().filter(|f| has(f.owner)).map(|f| Item::Function(f.oid));
     let collations =
         view.user_collations().filter(|c| has(c.owner)).map(|c| Item::Collation(c.oid));
-    let schemas = view.schemas().filter(|s| has(s.owner)).map(|s| Item::Schema(s.oid));
+    // A schema for temporary objects goes with its session.
+    let lasting = |s: &&Arc<catalog::Schema>| !base::Oid(s.oid).is_temporary();
+    let schemas =
+        view.schemas().filter(lasting).filter(|s| has(s.owner)).map(|s| Item::Schema(s.oid));
     let defined = view.defined().filter(|d| d.owner().is_some_and(has));
     let schemas = defined.map(|d| Item::Defined(d.oid())).chain(schemas);
     tables.chain(sequences).chain(types).chain(functions).chain(collations).chain(schemas).collect()
