@@ -10,11 +10,12 @@ use std::sync::Arc;
 use base::{Oid, Result};
 use catalog::Table;
 use catalog::definition::quote_ident;
+use pg_query::protobuf as pb;
 use types::Datum;
 use types::func::{CastMethod, FunctionRow, internal};
 use types::oids::*;
 
-use crate::bind::Binder;
+use crate::bind::{Binder, ast};
 use crate::expr::{BY_SHORT_SYNTAX, BY_SYNTAX, Expr, RowOp};
 use crate::parse::parse_expr;
 use crate::prepare::PrepareContext;
@@ -79,11 +80,22 @@ pub fn domain_check(
 /// An expression that can't be bound any more.
 pub fn over_row(cx: &PrepareContext<'_>, table: &Table, sql: &str, pretty: bool) -> Result<String> {
     let node = parse_expr(sql)?;
+    printed_over_row(cx, table, (sql, &*node), pretty, |printer, expr| printer.outer(expr))
+}
+
+/// Binds an expression over a table's row, and prints it with `print`.
+fn printed_over_row(
+    cx: &PrepareContext<'_>,
+    table: &Table,
+    (sql, node): (&str, &pg_query::NodeEnum),
+    pretty: bool,
+    print: impl Fn(&Printer<'_, '_>, &Expr) -> String,
+) -> Result<String> {
     let mut binder = Binder::new(cx, sql, &[]);
     binder.unfolded = true;
     let rel = binder.table_rel(Arc::new(table.clone()), &table.name)?;
-    let expr = binder.row_expr(&rel, &node)?;
-    Ok(Printer { binder: &binder, pretty, by_oid: false, names: None, indent: 0 }.outer(&expr))
+    let expr = binder.row_expr(&rel, node)?;
+    Ok(print(&Printer { binder: &binder, pretty, by_oid: false, names: None, indent: 0 }, &expr))
 }
 
 /// An index's key expression as `CREATE INDEX` takes it: a call stands alone, all else in
@@ -98,12 +110,18 @@ pub fn index_key(
     pretty: bool,
 ) -> Result<String> {
     let node = parse_expr(sql)?;
-    let text = over_row(cx, table, sql, pretty)?;
+    // A key has the type of its expression: none of its casts is implied.
+    let text =
+        printed_over_row(cx, table, (sql, &*node), pretty, |printer, expr| printer.print(expr))?;
     use pg_query::NodeEnum as N;
-    let call = matches!(
-        &*node,
-        N::FuncCall(_) | N::CoalesceExpr(_) | N::MinMaxExpr(_) | N::SqlvalueFunction(_)
-    );
+    let call = match &*node {
+        N::FuncCall(call) => {
+            call.funcformat() != pb::CoercionForm::CoerceSqlSyntax
+                || !call.funcname.last().map(ast::string).is_some_and(prints_as_operator)
+        }
+        N::CoalesceExpr(_) | N::MinMaxExpr(_) | N::SqlvalueFunction(_) => true,
+        _ => false,
+    };
     Ok(if call { text } else { format!("({text})") })
 }
 
@@ -121,7 +139,15 @@ pub fn default(
     let mut binder = Binder::new(cx, sql, &[]);
     binder.unfolded = true;
     let expr = binder.default_expr(&node, ty, typmod, "")?;
-    Ok(Printer { binder: &binder, pretty, by_oid: false, names: None, indent: 0 }.outer(&expr))
+    let printer = Printer { binder: &binder, pretty, by_oid: false, names: None, indent: 0 };
+    // A cast that is written to the column's type stays.
+    if let pg_query::NodeEnum::TypeCast(cast) = &*node
+        && let Some(name) = &cast.type_name
+        && binder.type_name(name).is_ok_and(|(written, _)| written == ty)
+    {
+        return Ok(printer.written_cast(&expr));
+    }
+    Ok(printer.outer(&expr))
 }
 
 /// A default that names objects, as it is kept: by their oids.
@@ -301,6 +327,14 @@ impl Printer<'_, '_> {
                     .is_some_and(|c| c.context != types::func::CastContext::Explicit);
                 if implicit { self.print(&args[0]) } else { self.print(expr) }
             }
+            other => self.print(other),
+        }
+    }
+
+    /// An expression whose last cast is written, so that only the length that its target implied is not shown.
+    fn written_cast(&self, expr: &Expr) -> String {
+        match expr {
+            Expr::Typmod { arg, explicit: false, .. } => self.written_cast(arg),
             other => self.print(other),
         }
     }
@@ -630,7 +664,16 @@ fn is_cast(function: &FunctionRow, args: &[Expr], ty: Oid) -> bool {
 
 /// Whether a call is written as an operator or a cast.
 pub(crate) fn is_operator_or_cast(function: &FunctionRow, args: &[Expr], ty: Oid) -> bool {
-    is_cast(function, args, ty) || operator_of(function, args.len()).is_some()
+    let by_syntax = matches!(function.operator, BY_SYNTAX | BY_SHORT_SYNTAX);
+    is_cast(function, args, ty)
+        || operator_of(function, args.len()).is_some()
+        || by_syntax && prints_as_operator(function.name)
+}
+
+/// Whether a function that words of SQL called has its words between the arguments (`x AT TIME ZONE 'UTC'`): the grammar
+/// takes that for no function, so it needs parentheses where only functions stand alone.
+fn prints_as_operator(name: &str) -> bool {
+    matches!(name, "timezone" | "overlaps" | "is_normalized")
 }
 
 fn level_of(operator: &str) -> Level {
@@ -671,7 +714,7 @@ impl Printer<'_, '_> {
             ("overlaps", 4) => {
                 format!("(({}, {}) OVERLAPS ({}, {}))", whole(0)?, whole(1)?, whole(2)?, whole(3)?)
             }
-            ("extract", 2) => format!("EXTRACT({} FROM {})", word(&args[0])?, whole(1)?),
+            ("extract", 2) => format!("EXTRACT({} FROM {})", field(&args[0])?, whole(1)?),
             ("is_normalized", 1) => format!("({} IS NORMALIZED)", part(0)?),
             ("is_normalized", 2) if short => format!("({} IS NORMALIZED)", part(0)?),
             ("is_normalized", 2) => format!("({} IS {} NORMALIZED)", part(0)?, word(&args[1])?),
@@ -709,6 +752,14 @@ impl Printer<'_, '_> {
             }
             _ => return None,
         })
+    }
+}
+
+/// The field of EXTRACT: any text may stand for it, quoted where it is no plain name.
+fn field(arg: &Expr) -> Option<String> {
+    match arg {
+        Expr::Const(Datum::Text(text), _) => Some(quote_ident(text)),
+        _ => None,
     }
 }
 

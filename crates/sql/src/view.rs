@@ -20,7 +20,7 @@ use catalog::Snapshot;
 use catalog::definition::quote_ident;
 use pg_query::{NodeEnum, protobuf as pb};
 
-use crate::bind::record::{Part, Record, SelectRecord, WindowSpec, address};
+use crate::bind::record::{Part, Record, SelectRecord, WindowSpec, address, selects_of};
 use crate::bind::{Binder, ast, inner};
 use crate::expr::{Expr, SortKey, SubqueryExpr, SubqueryKind};
 use crate::logical::Col;
@@ -156,17 +156,6 @@ pub(crate) struct Printer<'p, 'b> {
     qualifies: bool,
     /// All SELECTs inside, by address.
     selects: HashMap<usize, &'p pb::SelectStmt>,
-}
-
-/// All SELECTs of a tree by their address.
-fn selects_of(node: &NodeEnum) -> HashMap<usize, &pb::SelectStmt> {
-    node.nodes()
-        .into_iter()
-        .filter_map(|(found, ..)| match found {
-            pg_query::NodeRef::SelectStmt(select) => Some((address(select), select)),
-            _ => None,
-        })
-        .collect()
 }
 
 impl<'p, 'b> Printer<'p, 'b> {
@@ -582,6 +571,11 @@ impl<'p, 'b> Printer<'p, 'b> {
     }
 
     fn range_var(&self, range: &pb::RangeVar, out: &mut Out) -> Result<()> {
+        self.relation_as(range, "", out)
+    }
+
+    /// The same; `word` stands before an alias.
+    fn relation_as(&self, range: &pb::RangeVar, word: &str, out: &mut Out) -> Result<()> {
         let alias = range.alias.as_ref();
         let written = alias.map_or(range.relname.as_str(), |a| &a.aliasname);
         let shown = self.refname(written);
@@ -617,7 +611,7 @@ impl<'p, 'b> Printer<'p, 'b> {
             (None, _) => String::new(),
         };
         if shown != own || !columns.is_empty() {
-            out.push(&format!(" {}{columns}", quote_ident(&shown)));
+            out.push(&format!(" {word}{}{columns}", quote_ident(&shown)));
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use pg_query::protobuf as pb;
+use pg_query::{NodeEnum, protobuf as pb};
 
 use crate::expr::{AggCall, Expr, SortKey};
 use crate::logical::Col;
@@ -217,4 +217,21 @@ impl Binder<'_> {
         all.dedup();
         Ok(all)
     }
+}
+
+/// All SELECTs of a tree by their address.
+pub(crate) fn selects_of(node: &NodeEnum) -> HashMap<usize, &pb::SelectStmt> {
+    let mut out = HashMap::new();
+    let mut left = vec![node];
+    while let Some(node) = left.pop() {
+        for (found, ..) in node.nodes() {
+            match found {
+                pg_query::NodeRef::SelectStmt(select) => drop(out.insert(address(select), select)),
+                // The library's walk leaves out what is compared with the subquery.
+                pg_query::NodeRef::SubLink(sublink) => left.extend(super::inner(&sublink.testexpr)),
+                _ => {}
+            }
+        }
+    }
+    out
 }

@@ -107,13 +107,16 @@ impl Binder<'_> {
         let Some(test) = inner(&s.testexpr) else {
             return Err(err!(SYNTAX_ERROR, "subquery without left side").at(position));
         };
+        // Subqueries on the left side get their numbers before this one.
+        let number = self.subqueries.len();
+        let noted = self.record.as_mut().and_then(|r| r.sublinks.remove(&number));
         let left = match self.expr(scope, test)? {
             Expr::Row(fields) => fields,
             one => vec![one],
         };
-        let number = self.subqueries.len();
-        if let Some(noted) = self.record.as_mut().and_then(|r| r.sublinks.get_mut(&number)) {
-            noted.left.clone_from(&left);
+        if let (Some(record), Some(noted)) = (&mut self.record, noted) {
+            let noted = SublinkRecord { left: left.clone(), ..noted };
+            record.sublinks.insert(self.subqueries.len(), noted);
         }
         if left.len() < query.cols.len() {
             return Err(err!(SYNTAX_ERROR, "subquery has too many columns").at(position));

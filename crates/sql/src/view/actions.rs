@@ -271,7 +271,7 @@ impl Printer<'_, '_> {
         out.indent += STD;
         out.push(" UPDATE ");
         if let Some(range) = &stmt.relation {
-            self.range_var(range, out)?;
+            self.relation_as(range, "AS ", out)?;
         }
         out.push(" SET ");
         self.assignments(&stmt.target_list, &change.set, change, out)?;
@@ -291,7 +291,7 @@ impl Printer<'_, '_> {
         out.indent += STD;
         out.push(" DELETE FROM ");
         if let Some(range) = &stmt.relation {
-            self.range_var(range, out)?;
+            self.relation_as(range, "AS ", out)?;
         }
         self.from_list(" USING ", &stmt.using_clause, out)?;
         self.conditions_and_list(change, out);
