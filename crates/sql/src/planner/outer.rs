@@ -111,8 +111,20 @@ fn strict_columns(e: &Expr, out: &mut Cols) {
             strict_columns(arg, out)
         }
         Expr::Not(arg) => strict_columns(arg, out),
-        Expr::ArrayOp { left, all: false, .. } => strict_columns(left, out),
+        // With an empty array it is false, or true, whatever the left side is.
+        Expr::ArrayOp { function, left, array, .. } if function.strict && has_items(array) => {
+            strict_columns(left, out)
+        }
         _ => {}
+    }
+}
+
+/// Whether an array is known to have an item.
+fn has_items(array: &Expr) -> bool {
+    match array {
+        Expr::Const(types::Datum::Array(array), _) => !array.items.is_empty(),
+        Expr::Array { items, .. } => !items.is_empty(),
+        _ => false,
     }
 }
 
@@ -122,6 +134,10 @@ pub(crate) fn not_null_columns(e: &Expr, out: &mut Cols) {
         Expr::And(items) => items.iter().for_each(|i| not_null_columns(i, out)),
         Expr::IsNull { arg, negated: true } => strict_columns(arg, out),
         Expr::BooleanTest { arg, is: Some(_), negated: false } => strict_columns(arg, out),
+        // NULL where the left side is, or false where the array is empty.
+        Expr::ArrayOp { function, left, all: false, .. } if function.strict => {
+            strict_columns(left, out)
+        }
         other => strict_columns(other, out),
     }
 }
