@@ -152,6 +152,9 @@ impl Integers {
 
 impl OtherDictionary for Integers {
     fn lexize(&self, word: &str) -> Result<Norms> {
+        if word.is_empty() {
+            return Ok(None);
+        }
         let word = match self.unsigned {
             true => word.strip_prefix(['+', '-']).unwrap_or(word),
             false => word,

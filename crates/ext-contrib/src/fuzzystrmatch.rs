@@ -47,7 +47,10 @@ fn distance(a: &str, b: &str, [insert, delete, replace]: [i64; 3]) -> Result<i64
 fn limited(a: &str, b: &str, costs: [i64; 3], most: i64) -> Result<Datum> {
     let exact = distance(a, b, costs)?;
     let over = most >= 0 && exact > most;
-    Ok(Datum::Int4(if over { most + 1 } else { exact } as i32))
+    let shown = i32::try_from(if over { most + 1 } else { exact });
+    let shown =
+        shown.map_err(|_| err!(NUMERIC_VALUE_OUT_OF_RANGE, "levenshtein distance out of range"))?;
+    Ok(Datum::Int4(shown))
 }
 
 /// The digit of a letter in soundex; None: it has none.

@@ -65,8 +65,7 @@ impl Parsed {
         if token.text.len() > MAX_LEXEME_BYTES {
             types::user::notice(
                 err!(PROGRAM_LIMIT_EXCEEDED, "word is too long to be indexed").detail(format!(
-                    "Words longer than {} characters are ignored.",
-                    MAX_LEXEME_BYTES + 1
+                    "Words longer than {MAX_LEXEME_BYTES} characters are ignored."
                 )),
             );
             return Ok(1);

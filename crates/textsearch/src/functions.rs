@@ -104,7 +104,7 @@ fn finished(builder: Builder, root: Option<u32>, text: &str) -> Result<Datum> {
             "text-search query contains only stop words or doesn't contain lexemes, ignored"
         ));
     }
-    Ok(Datum::open(kept))
+    kept.into_value()
 }
 
 fn to_tsquery<const BY_ID: bool>(a: Args<'_>, cx: &FormatContext) -> Result<Datum> {
@@ -179,8 +179,12 @@ fn weight_of(letter: u8) -> Result<u8> {
         b'B' => Ok(2),
         b'C' => Ok(1),
         b'D' => Ok(0),
-        other => {
-            Err(err!(INVALID_PARAMETER_VALUE, "unrecognized weight: \"{}\"", char::from(other)))
+        _ => {
+            let shown = match letter {
+                b' '..=b'~' => char::from(letter).to_string(),
+                letter => format!("\\{letter:03o}"),
+            };
+            Err(err!(INVALID_PARAMETER_VALUE, "unrecognized weight: \"{shown}\""))
         }
     }
 }
@@ -195,9 +199,7 @@ fn set_weight(l: &Lexeme, weight: u8) -> Positions {
 }
 
 fn setweight(a: Args<'_>, _cx: &FormatContext) -> Result<Datum> {
-    let letter = a[1].as_char();
-    let weight =
-        weight_of(letter).map_err(|_| Error::internal(format!("unrecognized weight: {letter}")))?;
+    let weight = weight_of(a[1].as_char())?;
     Ok(with_positions(vector(&a[0]), |l| Some(set_weight(l, weight))))
 }
 
@@ -219,16 +221,7 @@ fn lexeme_list(d: &Datum) -> Result<Vec<&str>> {
 }
 
 fn setweight_of(a: Args<'_>, _cx: &FormatContext) -> Result<Datum> {
-    let weight = match weight_of(a[1].as_char()) {
-        Ok(weight) => weight,
-        Err(_) => {
-            return Err(err!(
-                INVALID_PARAMETER_VALUE,
-                "unrecognized weight: \"{}\"",
-                char::from(a[1].as_char())
-            ));
-        }
-    };
+    let weight = weight_of(a[1].as_char())?;
     let wanted = some_lexemes(&a[2]);
     Ok(with_positions(vector(&a[0]), |l| {
         Some(if wanted.contains(&l.word.as_str()) {
@@ -451,13 +444,13 @@ fn phrase(a: Args<'_>, distance: i32) -> Result<Datum> {
         (Some(a), Some(b)) => Some(builder.push(Node::Phrase(a, b, distance))),
         (a, b) => a.or(b),
     };
-    Ok(Datum::open(builder.finish(root)))
+    builder.finish(root).into_value()
 }
 
 fn negation(a: Args<'_>, _cx: &FormatContext) -> Result<Datum> {
     let mut builder = Builder::default();
     let root = builder.push_query(query(&a[0])).map(|root| builder.push(Node::Not(root)));
-    Ok(Datum::open(builder.finish(root)))
+    builder.finish(root).into_value()
 }
 
 fn matches(v: &Datum, q: &Datum) -> Result<Datum> {
@@ -560,8 +553,8 @@ pub(crate) fn bodies() -> Vec<(&'static str, Body)> {
         ("ts_match_qv", s(|a, _| matches(&a[1], &a[0]))),
         ("ts_match_tq", s(match_text)),
         ("ts_match_tt", s(match_texts)),
-        ("tsquery_and", s(|a, _| Ok(Datum::open(query(&a[0]).joined(query(&a[1]), Node::And))))),
-        ("tsquery_or", s(|a, _| Ok(Datum::open(query(&a[0]).joined(query(&a[1]), Node::Or))))),
+        ("tsquery_and", s(|a, _| query(&a[0]).joined(query(&a[1]), Node::And).into_value())),
+        ("tsquery_or", s(|a, _| query(&a[0]).joined(query(&a[1]), Node::Or).into_value())),
         ("tsquery_not", s(negation)),
         ("tsquery_phrase", s(|a, _| phrase(a, 1))),
         ("tsquery_phrase_distance", s(|a, _| phrase(a, a[2].as_int4()))),
@@ -571,7 +564,7 @@ pub(crate) fn bodies() -> Vec<(&'static str, Body)> {
         ("tsq_mcontained", s(|a, _| Ok(rewrite::contains(query(&a[1]), query(&a[0])).into()))),
         (
             "tsquery_rewrite",
-            s(|a, _| rewrite::rewrite(query(&a[0]), query(&a[1]), query(&a[2])).map(Datum::open)),
+            s(|a, _| rewrite::rewrite(query(&a[0]), query(&a[1]), query(&a[2]))?.into_value()),
         ),
         ("ts_rank_wttf", s(ts_rank::<true, true, false>)),
         ("ts_rank_wtt", s(ts_rank::<true, false, false>)),

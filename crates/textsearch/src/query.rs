@@ -16,7 +16,7 @@ use types::io::FormatContext;
 use types::open::{OpenType, OpenValue};
 use types::{Datum, Text};
 
-use crate::vector::{MAX_PLACE, Reader, short, write_quoted};
+use crate::vector::{Reader, short, write_quoted};
 
 /// The type's oid.
 pub const TSQUERY: Oid = Oid(3615);
@@ -165,6 +165,23 @@ impl TsQuery {
             });
         }
         TsQuery { nodes }
+    }
+
+    /// As a value.
+    ///
+    /// # Errors
+    /// `54000` for more text than a query may have: it could not be written and read again.
+    pub fn into_value(self) -> Result<Datum> {
+        if self.has_room() {
+            return Ok(Datum::open(self));
+        }
+        Err(err!(PROGRAM_LIMIT_EXCEEDED, "tsquery is too large"))
+    }
+
+    /// Whether the lexemes are not longer together than a query's may be.
+    pub fn has_room(&self) -> bool {
+        let bytes: usize = self.operands().map(|v| v.word.len() + 1).sum();
+        bytes <= crate::vector::MAX_VECTOR_BYTES
     }
 
     /// Both, joined by an operator.
@@ -402,11 +419,11 @@ pub struct TsQueryType;
 
 impl OpenType for TsQueryType {
     fn input(&self, _ty: Oid, _typmod: i32, text: &str, _cx: &FormatContext) -> Result<Datum> {
-        crate::parse::query(text).map(Datum::open)
+        crate::parse::query(text)?.into_value()
     }
 
     fn receive(&self, _ty: Oid, _typmod: i32, bytes: &[u8], _cx: &FormatContext) -> Result<Datum> {
-        receive(bytes).map(Datum::open)
+        receive(bytes)?.into_value()
     }
 
     fn load(&self, _ty: Oid, bytes: &[u8]) -> Option<Datum> {
@@ -436,13 +453,21 @@ fn receive(bytes: &[u8]) -> Result<TsQuery> {
                 if word.len() > crate::vector::MAX_LEXEME_BYTES {
                     return Err(invalid("operand too long"));
                 }
+                if word.is_empty() {
+                    return Err(invalid("empty operand"));
+                }
                 Node::Value(Operand { word: word.into(), weights, prefix })
             }
             2 => match reader.u8().ok_or_else(short)? {
                 1 => Node::Not(0),
                 2 => Node::And(0, 0),
                 3 => Node::Or(0, 0),
-                4 => Node::Phrase(0, 0, reader.wire_u16().ok_or_else(short)?),
+                4 => match reader.wire_u16().ok_or_else(short)? {
+                    distance if distance > MAX_DISTANCE => {
+                        return Err(invalid(&format!("invalid phrase distance {distance}")));
+                    }
+                    distance => Node::Phrase(0, 0, distance),
+                },
                 n => {
                     return Err(err!(
                         INVALID_BINARY_REPRESENTATION,
@@ -464,11 +489,17 @@ fn receive(bytes: &[u8]) -> Result<TsQuery> {
         let mut pop = || open.pop().ok_or_else(|| invalid("malformed tree"));
         let node = match node {
             Node::Not(_) => Node::Not(pop()?),
-            // The left operand was read last.
-            Node::And(..) => Node::And(pop()?, pop()?),
-            Node::Or(..) => Node::Or(pop()?, pop()?),
-            Node::Phrase(_, _, n) => Node::Phrase(pop()?, pop()?, n.min(MAX_PLACE)),
-            node => node,
+            Node::Stop | Node::Value(_) => node,
+            binary => {
+                // Right operands stand first in the message, so here the left one was pushed before.
+                let (right, left) = (pop()?, pop()?);
+                match binary {
+                    Node::And(..) => Node::And(left, right),
+                    Node::Or(..) => Node::Or(left, right),
+                    Node::Phrase(_, _, n) => Node::Phrase(left, right, n),
+                    other => other,
+                }
+            }
         };
         open.push(builder.push(node));
     }

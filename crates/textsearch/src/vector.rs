@@ -26,7 +26,7 @@ pub const MAX_PLACE: u16 = 16_383;
 /// Positions of one lexeme, at most.
 pub const MAX_POSITIONS: usize = 256;
 /// Bytes of a lexeme, at most.
-pub const MAX_LEXEME_BYTES: usize = 2046;
+pub const MAX_LEXEME_BYTES: usize = 2047;
 /// Bytes of all lexemes and their positions, at most.
 pub const MAX_VECTOR_BYTES: usize = (1 << 20) - 1;
 

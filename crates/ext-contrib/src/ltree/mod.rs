@@ -227,19 +227,9 @@ fn paths(value: &Datum) -> Result<Vec<&Ltree>> {
     Ok(array.items.iter().map(own).collect())
 }
 
-/// How two paths compare, with PostgreSQL's numbers: greater where they differ sooner.
-fn compared(a: &Ltree, b: &Ltree) -> i32 {
-    let mut left = a.labels.len() as i32;
-    for (x, y) in a.labels.iter().zip(&b.labels) {
-        let common = x.len().min(y.len());
-        match x.as_bytes()[..common].cmp(&y.as_bytes()[..common]) {
-            Ordering::Equal if x.len() == y.len() => {}
-            Ordering::Equal => return (x.len() as i32 - y.len() as i32) * 10 * (left + 1),
-            order => return order as i32 * 10 * (left + 1),
-        }
-        left -= 1;
-    }
-    (a.labels.len() as i32 - b.labels.len() as i32) * 10 * (left + 1)
+/// How two paths compare: label by label, an ancestor before its descendants.
+fn compared(a: &Ltree, b: &Ltree) -> Ordering {
+    a.labels.cmp(&b.labels)
 }
 
 fn number(value: &Datum) -> i64 {
@@ -375,13 +365,16 @@ macro_rules! calls { ($($name:literal $how:ident $a:literal $b:literal $test:ide
 
 macro_rules! comparisons { ($($name:literal $test:ident)*) => {
     [$(($name, Body::Scalar(|args, _| {
-        Ok(Datum::Bool(compared(own(&args[0]), own(&args[1])).cmp(&0).$test()))
+        Ok(Datum::Bool(compared(own(&args[0]), own(&args[1])).$test()))
     }))),*]
 } }
 
 fn bodies() -> Bodies {
     let mut out: Bodies = vec![
-        ("ltree_cmp", Body::Scalar(|a, _| Ok(Datum::Int4(compared(own(&a[0]), own(&a[1])))))),
+        (
+            "ltree_cmp",
+            Body::Scalar(|a, _| Ok(Datum::Int4(compared(own(&a[0]), own(&a[1])) as i32))),
+        ),
         ("ltree_send", Body::Scalar(|a, _| Ok(sent(&own(&a[0]).text())))),
         ("lquery_send", Body::Scalar(|a, _| Ok(sent(&a[0].as_open::<LQuery>().text())))),
         ("ltxtq_send", Body::Scalar(|a, _| Ok(sent(&a[0].as_open::<LTxtQuery>().text())))),

@@ -123,7 +123,12 @@ fn union(a: &Multirange, b: &Multirange) -> Multirange {
 fn distance(a: &Datum, b: &Datum) -> Datum {
     let seconds = |t: i64| t as f64 / 1e6;
     Datum::Float8(match (a, b) {
-        (Datum::Numeric(x), Datum::Numeric(y)) => x.sub(y).map_or(0.0, |d| d.to_f64()),
+        // A difference that no numeric can hold is infinitely far.
+        (Datum::Numeric(x), Datum::Numeric(y)) => match x.sub(y) {
+            Ok(difference) => difference.to_f64(),
+            Err(_) if x.compare(y).is_lt() => f64::NEG_INFINITY,
+            Err(_) => f64::INFINITY,
+        },
         (Datum::Date(x), Datum::Date(y)) => f64::from(*x) - f64::from(*y),
         (Datum::Timestamp(x), Datum::Timestamp(y))
         | (Datum::Timestamptz(x), Datum::Timestamptz(y)) => seconds(*x) - seconds(*y),

@@ -80,9 +80,16 @@ fn shown_number(a: &[Datum]) -> Result<Datum> {
         other => Numeric::from(other.to_i64().unwrap_or_default()),
     };
     let precision = match &a[0] {
-        Datum::Float8(_) => number::Precision { digits: Some(15), exact: false },
-        Datum::Float4(_) => number::Precision { digits: Some(6), exact: false },
-        other => number::Precision { digits: None, exact: matches!(other, Datum::Numeric(_)) },
+        Datum::Float8(_) => number::Precision { digits: Some(15), ..Default::default() },
+        Datum::Float4(_) => number::Precision { digits: Some(6), ..Default::default() },
+        Datum::Numeric(_) => number::Precision { exact: true, ..Default::default() },
+        Datum::Int8(_) => {
+            number::Precision { integer: Some((i64::MAX, "bigint")), ..Default::default() }
+        }
+        _ => number::Precision {
+            integer: Some((i64::from(i32::MAX), "integer")),
+            ..Default::default()
+        },
     };
     number::format(a[1].as_str(), &n, precision).map(Datum::from)
 }

@@ -63,6 +63,8 @@ const SHIFT_AND_POINT: &str = "cannot use \"V\" and decimal point together";
 pub(super) struct Precision {
     pub digits: Option<usize>,
     pub exact: bool,
+    /// The largest value of an integer's type, which `V` must not lead beyond, and the type's name.
+    pub integer: Option<(i64, &'static str)>,
 }
 
 fn syntax(message: &str) -> base::Error {
@@ -257,6 +259,7 @@ pub(super) fn format(template: &str, n: &Numeric, precision: Precision) -> Resul
         return Ok(as_scientific(&t, n, precision.exact));
     }
     let value = match t.shift {
+        Some(tens) if precision.integer.is_some() => shifted(n, tens, precision.integer)?,
         Some(tens) if n.is_finite() => {
             n.mul(&Numeric::from(10).pow(&Numeric::from(tens as i64))?.trunc(0))?
         }
@@ -282,6 +285,22 @@ pub(super) fn format(template: &str, n: &Numeric, precision: Precision) -> Resul
     let t = if nan { t.without_fraction() } else { t };
     let zero = rounded.is_zero();
     Layout { t: &t, negative, overflow, zero, before, whole, fraction }.run()
+}
+
+/// An integer times as many tens as digits stand behind `V`.
+fn shifted(n: &Numeric, tens: usize, ty: Option<(i64, &str)>) -> Result<Numeric> {
+    let Some((largest, name)) = ty else { return Ok(n.clone()) };
+    let whole = |n: &Numeric| n.to_string().parse::<i128>().ok();
+    let factor = u32::try_from(tens).ok().and_then(|tens| 10_i128.checked_pow(tens));
+    let fits = |v: &i128| (-i128::from(largest) - 1..=i128::from(largest)).contains(v);
+    let product = match (whole(n), factor.filter(fits)) {
+        (Some(n), Some(factor)) => n.checked_mul(factor).filter(fits),
+        _ => None,
+    };
+    let product = product.and_then(|v| i64::try_from(v).ok());
+    product
+        .map(Numeric::from)
+        .ok_or_else(|| err!(NUMERIC_VALUE_OUT_OF_RANGE, "{name} out of range"))
 }
 
 struct Layout<'a> {
