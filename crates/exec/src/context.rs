@@ -179,6 +179,10 @@ pub trait SessionHooks {
     }
     /// Puts it back.
     fn put_cursor(&mut self, _name: &str, _cursor: Box<dyn SessionCursor>) {}
+    /// The names of those that are open.
+    fn cursors(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// Closes it; false when there is none.
     fn close_cursor(&mut self, _name: &str) -> bool {
         false

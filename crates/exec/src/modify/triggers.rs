@@ -503,8 +503,10 @@ impl Triggers {
             old_table: old_table.as_ref().map(|(name, rows)| TransitionTable { name, rows }),
             new_table: new_table.as_ref().map(|(name, rows)| TransitionTable { name, rows }),
         };
+        let reads_tables = rows.iter().any(Option::is_some);
         let result = match trigger.function < Oid::FIRST_USER.0 {
             true => call_built_in(trigger.function, &call)?,
+            false if reads_tables => call_with_tables(trigger.function, &call, run.cx)?,
             false => call_user(trigger.function, &call, run.cx)?,
         };
         match &result {
@@ -526,6 +528,20 @@ impl Captured {
             TriggerEvent::Truncate => [None, None],
         }
     }
+}
+
+/// Calls a function that may read transition tables: they end with the call, and with them the cursors that it opened.
+fn call_with_tables(
+    function: u32,
+    call: &TriggerCall<'_>,
+    cx: &mut ExecContext<'_>,
+) -> Result<TriggerResult> {
+    let before = cx.hooks.cursors();
+    let result = call_user(function, call, cx)?;
+    for name in cx.hooks.cursors().into_iter().filter(|name| !before.contains(name)) {
+        cx.hooks.close_cursor(&name);
+    }
+    Ok(result)
 }
 
 /// Keeps a row for a transition table. Nobody reads the table before all are there.

@@ -72,6 +72,7 @@ impl SessionState {
             hold: hold.then_some(Hold::WithTransaction),
             since: self.settings.format.now,
             number: 0,
+            promised: None,
         });
         self.portals.add(name, portal)
     }
@@ -320,6 +321,7 @@ pub(super) fn open(portals: &mut Portals, cursor: OpenCursor, now: i64) -> Resul
         hold: None,
         since: now,
         number: 0,
+        promised: None,
     });
     portals.add(&name, portal)?;
     Ok(name)

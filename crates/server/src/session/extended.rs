@@ -135,6 +135,7 @@ impl SessionState {
             if binary { bind.results.iter().map(|f| f == 1).collect() } else { Vec::new() };
         let formats = ResultFormats(formats);
         let plan = self.plan_for(&statement, &params)?;
+        let promised = self.promised(&plan.prepared);
         let portal_state = Box::new(Portal {
             plan,
             statement,
@@ -149,6 +150,7 @@ impl SessionState {
             hold: None,
             since: self.settings.format.now,
             number: 0,
+            promised,
         });
         self.portals.add(portal, portal_state)?;
         response::bind_complete(&mut self.out.get_mut().buffer);
@@ -285,6 +287,9 @@ impl SessionState {
                 return self.fetch_portal(portal, limit);
             }
             Progress::Failed | Progress::New => {}
+        }
+        if let Some(promised) = &portal.promised {
+            self.check_promised(promised, &portal.plan.prepared)?;
         }
         let params = std::mem::take(&mut portal.params);
         let began = self.watch();
@@ -431,6 +436,48 @@ impl SessionState {
             Statement::Utility(Utility::CopyTo { .. } | Utility::CopyFrom { .. }) => None,
             _ => prepared.returns_rows().then_some(Cow::Borrowed(&prepared.columns)),
         })
+    }
+}
+
+impl SessionState {
+    /// The types of the rows of what a portal of EXECUTE or FETCH names: clients are told of them before it runs.
+    fn promised(&mut self, prepared: &sql::Prepared) -> Option<Vec<base::Oid>> {
+        use sql::Utility;
+        let Statement::Utility(Utility::Execute { .. } | Utility::Fetch { .. }) =
+            &prepared.statement
+        else {
+            return None;
+        };
+        let columns = self.columns_of(prepared).ok().flatten()?;
+        Some(columns.iter().map(|c| c.ty).collect())
+    }
+
+    /// `42804` when another statement or cursor, with other columns, has taken the name since.
+    fn check_promised(&mut self, promised: &[base::Oid], prepared: &sql::Prepared) -> Result<()> {
+        let Some(columns) = self.columns_of(prepared)? else { return Ok(()) };
+        let given: Vec<base::Oid> = columns.iter().map(|c| c.ty).collect();
+        let mismatch = |detail: String| {
+            err!(DATATYPE_MISMATCH, "query result type does not match portal result type")
+                .detail(detail)
+        };
+        for (n, (given, promised)) in given.iter().zip(promised).enumerate() {
+            if given != promised {
+                return Err(mismatch(format!(
+                    "Returned type {} does not match expected type {} in column {}.",
+                    io::format_type(*given, -1),
+                    io::format_type(*promised, -1),
+                    n + 1
+                )));
+            }
+        }
+        if given.len() == promised.len() {
+            return Ok(());
+        }
+        Err(mismatch(format!(
+            "Number of returned columns ({}) does not match expected column count ({}).",
+            given.len(),
+            promised.len()
+        )))
     }
 }
 

@@ -646,6 +646,10 @@ impl SessionHooks for Hooks<'_> {
         }
     }
 
+    fn cursors(&self) -> Vec<String> {
+        self.portals.names()
+    }
+
     fn close_cursor(&mut self, name: &str) -> bool {
         let portal = self.portals.take(name);
         if let Some(pin) = portal.as_ref().and_then(|p| p.pin()) {

@@ -307,6 +307,8 @@ pub struct Portal {
     pub since: i64,
     /// How many the session had made before it; [`Portals::add`] says.
     pub number: u64,
+    /// The types of the rows of what EXECUTE or FETCH named when it was made.
+    pub promised: Option<Vec<base::Oid>>,
 }
 
 impl Portal {
@@ -372,6 +374,11 @@ impl Portals {
             "" => self.unnamed.as_deref(),
             _ => self.named.get(name).map(|p| &**p),
         }
+    }
+
+    /// The names of those that have one.
+    pub fn names(&self) -> Vec<String> {
+        self.named.keys().cloned().collect()
     }
 
     /// Takes one out, to run it or to forget it.
