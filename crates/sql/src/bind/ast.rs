@@ -114,3 +114,26 @@ pub(crate) fn options(nodes: &[pb::Node]) -> Vec<crate::foreign::OptionChange> {
     };
     nodes.iter().filter_map(one).collect()
 }
+
+/// Arguments of a function, at most; of an aggregate, whose transition function takes the state, too, one fewer.
+pub(crate) const ARGUMENTS_MAX: usize = 100;
+
+/// Whether no column can have a type: values of it, such as records without a name, would mean something else elsewhere.
+pub(crate) fn is_pseudo(ty: base::Oid) -> bool {
+    ty == types::oids::UNKNOWN || types::TypeIo::get(ty).is_none_or(|io| io.category == b'P')
+}
+
+/// `0A000` for a column whose values come from an expression or a sequence, where columns are those of something else.
+pub(crate) fn expect_plain_column(node: &pb::Node, what: &str) -> base::Result<()> {
+    let Some(NodeEnum::ColumnDef(def)) = &node.node else { return Ok(()) };
+    for node in &def.constraints {
+        let Some(NodeEnum::Constraint(c)) = &node.node else { continue };
+        let kind = match c.contype() {
+            pb::ConstrType::ConstrGenerated => "generated",
+            pb::ConstrType::ConstrIdentity => "identity",
+            _ => continue,
+        };
+        base::bail!(FEATURE_NOT_SUPPORTED, "{kind} columns are not supported on {what}");
+    }
+    Ok(())
+}

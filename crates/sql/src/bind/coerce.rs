@@ -111,8 +111,12 @@ pub(crate) fn pathway(from: Oid, to: Oid, want: CastContext) -> Option<CastMetho
 
 /// Whether a value of one type can stand where another is expected, unasked.
 pub(crate) fn can_coerce_implicitly(from: Oid, to: Oid) -> bool {
-    if from == to || to == ANY || from == UNKNOWN {
+    if from == to || to == ANY {
         return true;
+    }
+    // Nothing that a statement can write is a value of the server's own memory.
+    if from == UNKNOWN {
+        return to != INTERNAL;
     }
     // A row that is written out; any other is refused when it is cast.
     if from == RECORD && user::is_user(to) && user::shape(to).is_some() {

@@ -67,13 +67,9 @@ impl Binder<'_> {
         if let Some(failure) = inherited.failure.take() {
             return Ok(self.failed_table(name, persistence, inherited, failure));
         }
-        let generates = |node: &pb::Node| match &node.node {
-            Some(NodeEnum::ColumnDef(def)) => generation_of(def).is_some(),
-            _ => false,
-        };
-        if (is_partition || of_type.is_some()) && stmt.table_elts.iter().any(generates) {
+        if is_partition || of_type.is_some() {
             let what = if is_partition { "partitions" } else { "typed tables" };
-            base::bail!(FEATURE_NOT_SUPPORTED, "generated columns are not supported on {what}");
+            stmt.table_elts.iter().try_for_each(|node| ast::expect_plain_column(node, what))?;
         }
         let typed = match (is_partition, of_type) {
             (true, _) => Some(self.partition_elements(&stmt.table_elts, &inherited.columns)?),
@@ -406,8 +402,7 @@ impl Binder<'_> {
             Some(ty) => (ty, -1),
             None => self.type_name(type_name)?,
         };
-        let pseudo = types::TypeIo::get(ty).is_none_or(|io| io.category == b'P');
-        if pseudo || ty == types::oids::UNKNOWN {
+        if ast::is_pseudo(ty) {
             return Err(err!(
                 INVALID_TABLE_DEFINITION,
                 "column \"{}\" has pseudo-type {}",
@@ -875,11 +870,12 @@ impl Binder<'_> {
                 "functions in index expression must be marked IMMUTABLE"
             ));
         }
-        if expr.ty() == types::oids::RECORD {
+        if expr.ty() != types::oids::UNKNOWN && ast::is_pseudo(expr.ty()) {
             base::bail!(
                 INVALID_TABLE_DEFINITION,
-                "column \"{}\" has pseudo-type record",
-                super::select::column_name(node)
+                "column \"{}\" has pseudo-type {}",
+                super::select::column_name(node),
+                types::io::format_type(expr.ty(), -1)
             );
         }
         let name = match super::select::column_name(node).as_str() {

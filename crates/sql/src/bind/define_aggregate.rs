@@ -134,6 +134,13 @@ impl Binder<'_> {
             direct: direct.unwrap_or(0),
             ordered: direct.is_some(),
         };
+        if inputs.all.len() >= ast::ARGUMENTS_MAX {
+            base::bail!(
+                TOO_MANY_ARGUMENTS,
+                "aggregates cannot have more than {} arguments",
+                ast::ARGUMENTS_MAX - 1
+            );
+        }
         check_ordered(&function, &inputs, kind)?;
         let aggregate =
             self.assemble_aggregate(&mut function, &inputs, kind, state, &attributes)?;

@@ -82,6 +82,7 @@ impl Binder<'_> {
     /// A call as written: function, aggregate, or a cast in a function's clothes.
     pub(crate) fn func_call(&mut self, scope: &Scope<'_>, call: &pb::FuncCall) -> Result<Expr> {
         let position = self.at(call.location);
+        check_count(call).map_err(|e| e.at(position))?;
         let calling = std::mem::take(&mut self.calling);
         let keep = std::mem::take(&mut self.keep_call);
         let names = ast::strings(&call.funcname);
@@ -548,9 +549,35 @@ fn call_text(name: &str, inputs: &[Oid], named: &[&str]) -> String {
     format!("{name}({})", types.join(", "))
 }
 
+/// `54023` for a call with too many arguments.
+fn check_count(call: &pb::FuncCall) -> Result<()> {
+    let ordered = if call.agg_within_group { call.agg_order.len() } else { 0 };
+    let count = call.args.len() + ordered;
+    if count > ast::ARGUMENTS_MAX {
+        base::bail!(
+            TOO_MANY_ARGUMENTS,
+            "cannot pass more than {} arguments to a function",
+            ast::ARGUMENTS_MAX
+        );
+    }
+    if call.agg_within_group && count == ast::ARGUMENTS_MAX {
+        base::bail!(
+            TOO_MANY_ARGUMENTS,
+            "aggregates cannot have more than {} arguments",
+            ast::ARGUMENTS_MAX - 1
+        );
+    }
+    Ok(())
+}
+
 /// Whether PostgreSQL has functions with this name, and none of them runs here.
 fn is_only_listed(name: &str) -> bool {
     let runs = !types::func::functions_named(name).is_empty()
         || !types::func::aggregates_named(name).is_empty();
-    !runs && !catalog::system::facts::named(name).is_empty()
+    // One that takes a value of the server's own memory can't be called by anybody.
+    let is_callable = |id: &u32| {
+        let arguments = catalog::system::facts::argument_types(*id).unwrap_or_default();
+        !arguments.contains(&types::oids::INTERNAL.0)
+    };
+    !runs && catalog::system::facts::named(name).iter().any(is_callable)
 }

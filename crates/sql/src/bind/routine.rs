@@ -340,7 +340,7 @@ impl Binder<'_> {
                 }
                 self.notices.push(format!("argument type {name} is only a shell"));
             }
-            if matches!(ty, VOID | RECORD | ANY | TRIGGER | CSTRING) && sql {
+            if matches!(ty, VOID | RECORD | ANY | TRIGGER | CSTRING | INTERNAL) && sql {
                 return Err(bad(format_args!(
                     "SQL functions cannot have arguments of type {}",
                     types::io::format_type(ty, -1)
@@ -415,6 +415,13 @@ impl Binder<'_> {
         function: &mut Function,
         stmt: &pb::CreateFunctionStmt,
     ) -> Result<()> {
+        if function.inputs().count() > ast::ARGUMENTS_MAX {
+            base::bail!(
+                TOO_MANY_ARGUMENTS,
+                "functions cannot have more than {} arguments",
+                ast::ARGUMENTS_MAX
+            );
+        }
         let outputs: Vec<Oid> = function.outputs().map(|a| Oid(a.ty)).collect();
         let required = match outputs.as_slice() {
             [] => None,

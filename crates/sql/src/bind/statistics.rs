@@ -169,7 +169,13 @@ impl Binder<'_> {
         scope.items.push(self.item_of(&rel));
         scope.place.set(Place::IndexKey);
         let expr = self.holding(|b| b.expr(&scope, node))?;
-        let expr = self.resolve_unknown(expr)?;
+        if ast::is_pseudo(expr.ty()) {
+            return Err(err!(
+                INVALID_TABLE_DEFINITION,
+                "expression has pseudo-type {}",
+                types::io::format_type(expr.ty(), -1)
+            ));
+        }
         if let crate::Expr::Column(col, _) = &expr
             && let Some(crate::plan::ScanColumn::Attr(n)) = rel.column(*col)
         {
