@@ -444,10 +444,15 @@ fn pgoutput(options: &[(String, Option<String>)]) -> Result<Plugin> {
     let (mut local_only, mut parallel, mut phases) = (false, false, Phases::default());
     for (name, value) in options {
         let text = value.as_deref().unwrap_or_default();
-        let on = || {
-            types::io::parse_bool(text)
-                .map_err(|_| err!(SYNTAX_ERROR, "{name} requires a Boolean value"))
+        // Without a value it is meant.
+        let on = || match value {
+            None => Ok(true),
+            Some(text) => types::io::parse_bool(text)
+                .map_err(|_| err!(SYNTAX_ERROR, "{name} requires a Boolean value")),
         };
+        if value.is_none() && matches!(name.as_str(), "proto_version" | "publication_names") {
+            base::bail!(SYNTAX_ERROR, "{name} requires a parameter");
+        }
         match name.as_str() {
             "proto_version" => {
                 version = Some(
