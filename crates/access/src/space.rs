@@ -18,7 +18,8 @@
 //! who gets it must be the first ever: were it listed too (by a vacuum that came by, even between
 //! the file's extension and the range's registration), a second taker would wipe out the first one's
 //! rows once the page has been evicted. That holds until the page is in memory: a page that was taken out
-//! of its range and has yet to arrive there is in no list either.
+//! of its range and has yet to arrive there is in no list either. An inserter that remembers a page from before the file was
+//! cut and has grown again asks whether it is fresh now.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -236,6 +237,11 @@ impl Space {
         }
     }
 
+    /// Whether a page is fresh and yet to be taken, or about to be: it is nobody's until then.
+    pub fn is_fresh(&self, block: u32) -> bool {
+        self.map.lock().is_fresh(block)
+    }
+
     /// Pages fresh from extensions.
     pub fn fresh_count(&self) -> usize {
         self.map.lock().fresh.iter().map(|r| r.len()).sum()
@@ -314,10 +320,14 @@ impl Map {
         Some(Taken { block, fresh: true })
     }
 
+    fn is_fresh(&self, block: u32) -> bool {
+        self.extending.is_some_and(|first| block >= first)
+            || self.arriving.contains(&block)
+            || self.fresh.iter().any(|range| range.contains(&block))
+    }
+
     fn list(&mut self, block: u32, room: usize) {
-        let coming = self.extending.is_some_and(|first| block >= first);
-        let fresh = self.arriving.contains(&block) || self.fresh.iter().any(|r| r.contains(&block));
-        if coming || fresh {
+        if self.is_fresh(block) {
             return;
         }
         let class = if room >= EMPTY_PAGE { CLASSES - 1 } else { room / CLASS_BYTES };
@@ -437,9 +447,11 @@ mod tests {
         assert_eq!(taken, [fresh(4), fresh(5)]);
         space.give(4, EMPTY_PAGE);
         assert_eq!(space.take(8000), None, "it has yet to arrive in memory");
+        assert!([4, 5].into_iter().all(|block| space.is_fresh(block)));
         space.fresh_arrived(5, false);
         assert_eq!(space.take(8000), Some(fresh(5)));
         space.fresh_arrived(4, true);
+        assert!(!space.is_fresh(4) && space.is_fresh(5));
         space.give(4, EMPTY_PAGE);
         assert_eq!(space.take(8000), Some(Taken { block: 4, fresh: false }));
     }

@@ -100,9 +100,10 @@ impl Heap {
         need: usize,
         bytes: usize,
     ) -> Result<WriteGuard> {
-        // Another worker's vacuum may have cut the file since.
+        // Vacuum may have cut the file since; and then it may have grown again.
         if let Some(block) = hint.block.take()
             && block < self.storage.block_count(self.rel, Fork::Main)?
+            && !self.state.space.is_fresh(block)
         {
             // Also one that workers fill: it has the rows before these.
             let guard = self.pin(block)?.write();
