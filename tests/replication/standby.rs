@@ -169,6 +169,70 @@ fn a_standby_shows_what_its_primary_has_committed_and_changes_nothing() {
 }
 
 #[test]
+fn a_standby_reads_everything_while_its_primary_frees_pages_and_cuts_files() {
+    let temp = TempDir::new("standby-space");
+    let primary = Server::start(&temp.path().join("primary"), &SETTINGS);
+    let mut p = connect(&primary);
+    each(
+        &mut p,
+        &[
+            "CREATE TABLE q (id int PRIMARY KEY, v text, at point)",
+            "CREATE INDEX ON q USING gist (at)",
+            "INSERT INTO q SELECT i * 1000, 'stays', point(i, i) FROM generate_series(0, 29) i",
+        ],
+    );
+    let standby =
+        Server::start_standby(&temp.path().join("standby"), primary.port, "s1", &SETTINGS);
+    let mut s = connect(&standby);
+    catch_up(&mut p, &mut s);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for order in ["ASC", "DESC"] {
+            let (stop, standby) = (&stop, &standby);
+            scope.spawn(move || {
+                let mut reader = connect(standby);
+                each(&mut reader, &["SET enable_seqscan = off", "SET enable_bitmapscan = off"]);
+                let by_key = format!(
+                    "SELECT count(*) FROM (SELECT id FROM q ORDER BY id {order}) x WHERE id % 1000 = 0"
+                );
+                let by_place =
+                    "SELECT count(*) FROM q WHERE at <@ box '((-1,-1),(40,40))' AND id % 1000 = 0";
+                while !stop.load(Ordering::Relaxed) {
+                    for sql in [&by_key[..], by_place] {
+                        let answer = reader.query(sql).expect("the connection holds");
+                        match &answer.error {
+                            None => assert_eq!(answer.rows[0][0].as_deref(), Some("30"), "{sql}"),
+                            // Rows that vacuum took away were in the way.
+                            Some(error) => assert_eq!(error.0, "40001", "{sql}: {error:?}"),
+                        }
+                    }
+                }
+            });
+        }
+        for _ in 0..8 {
+            each(
+                &mut p,
+                &[
+                    "INSERT INTO q SELECT i, 'goes', point(i % 40, i % 40) FROM generate_series(1, 30000) i
+                     WHERE i % 1000 <> 0",
+                    "DELETE FROM q WHERE v = 'goes'",
+                    "VACUUM q",
+                ],
+            );
+        }
+        catch_up(&mut p, &mut s);
+        stop.store(true, Ordering::Relaxed);
+    });
+    let sizes = "SELECT pg_relation_size('q') || ' ' || pg_relation_size('q_pkey') || ' ' || pg_relation_size('q_at_idx')";
+    assert_eq!(p.one(sizes), s.one(sizes));
+    assert_eq!(p.one("SELECT pg_relation_size('q_pkey') < 3000000"), "t");
+    assert_eq!(s.one("SELECT count(*) FROM q"), "30");
+    drop((p, s));
+    assert!(standby.stop() && primary.stop());
+    ["primary", "standby"].iter().for_each(|name| check(&temp.path().join(name)));
+}
+
+#[test]
 fn commits_that_wait_for_replay_are_read_at_once() {
     let temp = TempDir::new("standby-own");
     let primary = Server::start(&temp.path().join("primary"), &SETTINGS);

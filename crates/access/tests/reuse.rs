@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
@@ -257,6 +258,67 @@ fn readers_and_writers_miss_nothing_while_pages_come_and_go() {
         verify(tree);
         nothing_is_lost(tree);
     }
+}
+
+/// The directory as it is when the power goes and the log had reached the disk up to here: the files of `base`, which were
+/// copied behind a checkpoint, and so much of the log.
+fn cut(base: &Path, running: &Path, at: u64, segment: u64) -> PathBuf {
+    let dir = common::fresh_dir();
+    common::copy(base, &dir);
+    std::fs::remove_dir_all(dir.join("wal")).unwrap();
+    common::copy(&running.join("wal"), &dir.join("wal"));
+    for entry in std::fs::read_dir(dir.join("wal")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let begin = u64::from_str_radix(&name, 16).unwrap() * segment;
+        let keep = at.saturating_sub(begin).min(segment) as usize;
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[keep..].fill(0);
+        std::fs::write(&path, bytes).unwrap();
+    }
+    dir
+}
+
+#[test]
+fn a_power_cut_anywhere_in_the_log_leaves_a_whole_tree() {
+    let options = storage::Options { fsync: Some(false), ..common::tiny_options() };
+    let segment = options.wal_segment_size;
+    let dir = common::fresh_dir();
+    storage::Storage::create_with(&dir, &options).unwrap();
+    let db = Db::open_with(dir, storage::Options { frames: 2_000, ..options.clone() });
+    let tree = BTree::create(&db.storage, db.rel()).unwrap();
+    let rel = tree.rel;
+    let stays = |number: u64| number.is_multiple_of(1_500);
+    let session = db.session();
+    let tx = session.begin();
+    (0..6_000).for_each(|number| insert(&tx, &tree, number, 500));
+    db.storage.checkpoint().unwrap();
+    let base = common::fresh_dir();
+    common::copy(&db.dir, &base);
+    let begin = db.storage.wal.insert_position().0;
+    for round in 0..3 {
+        vacuum(&db, &tree, &(0..6_000 + round * 500), &stays);
+        (6_000 + round * 500..6_500 + round * 500).for_each(|n| insert(&tx, &tree, n, 500));
+    }
+    let end = db.storage.wal.insert_position();
+    db.storage.wal.flush(end).unwrap();
+    let mut random = Random(21);
+    for _ in 0..60 {
+        let at = begin + random.below(end.0 - begin);
+        let dir = cut(&base, &db.dir, at, segment);
+        let again = Db::open_with(dir, options.clone());
+        let tree = BTree::open(&again.storage, rel);
+        let numbers = verify(&tree);
+        assert!((0..6_000).filter(|n| stays(*n)).all(|n| numbers.binary_search(&n).is_ok()));
+        vacuum(&again, &tree, &(0..0), &nobody);
+        nothing_is_lost(&tree);
+        drop(tree);
+        again.destroy();
+    }
+    std::fs::remove_dir_all(&base).unwrap();
+    drop(tx);
+    drop((session, tree));
+    db.destroy();
 }
 
 #[test]

@@ -399,7 +399,8 @@ pub fn with_each_page_zeroed(db: Db, rel: RelId, use_it: &dyn Fn(&Db) -> Option<
     std::fs::remove_dir_all(&sound).expect("remove");
 }
 
-fn copy(from: &std::path::Path, to: &std::path::Path) {
+/// Copies a directory.
+pub fn copy(from: &std::path::Path, to: &std::path::Path) {
     std::fs::create_dir_all(to).expect("create");
     for entry in std::fs::read_dir(from).expect("read") {
         let entry = entry.expect("read");
