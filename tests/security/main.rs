@@ -5,3 +5,4 @@ mod support;
 
 mod attacks;
 mod auth;
+mod secrets;

@@ -230,6 +230,7 @@ impl SettingId {
                 | KRB_SERVER_KEYFILE
                 | LOG_DIRECTORY
                 | LOG_FILENAME
+                | PG_ALERT_WEBHOOK
                 | PRIMARY_CONNINFO
                 | SESSION_PRELOAD_LIBRARIES
                 | SHARED_PRELOAD_LIBRARIES

@@ -87,7 +87,7 @@ pub fn run(
         let ms = took.as_secs_f64() * 1e3;
         let text = format!(
             "duration: {ms:.3} ms  plan:\nQuery Text: {}\n{}",
-            sql::passwords::without_passwords(&prepared.identity.text),
+            sql::secrets::without_secrets(&prepared.identity.text),
             plan.join("\n")
         );
         let level = LEVELS.iter().find(|level| **level == wanted.level).unwrap_or(&"LOG");

@@ -1,4 +1,9 @@
 //! The server's log: lines on standard error, in PostgreSQL's form.
+//!
+//! An entry's first line begins with a time, all others with a tab, whatever is in the texts: [`put`] is the only
+//! place that writes. Names and values of clients that have not logged in yet stay in one line
+//! ([`refusal`], [`one_line`]), so that they can't look like a detail either. Secrets are hidden
+//! ([`sql::secrets`]).
 
 use std::fmt;
 use std::io::Write;
@@ -6,6 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use base::Error;
 use base::settings::{live_enum, setting};
+use sql::secrets::{in_message, without_secrets};
 
 /// The level of a line; the order is that of the `log_min_messages` words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,13 +48,18 @@ pub fn wanted(level: Level) -> bool {
     level as usize >= live_enum(setting::LOG_MIN_MESSAGES)
 }
 
-/// Writes a line; `pid` is the session's number, 0 for the server itself.
+/// Writes a text; `pid` is the session's number, 0 for the server itself.
 pub fn write(level: Level, pid: i32, text: impl fmt::Display) {
     if wanted(level) {
-        let line = format!("{} [{pid}] {}:  {text}\n", Timestamp(SystemTime::now()), level.word());
-        // The log is best effort: there is nowhere to say that it can't be written.
-        let _ = std::io::stderr().lock().write_all(line.as_bytes());
+        put(level, pid, &in_message(&text.to_string()));
     }
+}
+
+fn put(level: Level, pid: i32, text: &str) {
+    let (now, word, text) = (Timestamp(SystemTime::now()), level.word(), indented(text));
+    let line = format!("{now} [{pid}] {word}:  {text}\n");
+    // The log is best effort: there is nowhere to say that it can't be written.
+    let _ = std::io::stderr().lock().write_all(line.as_bytes());
 }
 
 /// Writes a line of level LOG about the server itself.
@@ -56,19 +67,45 @@ pub fn info(text: impl fmt::Display) {
     write(Level::Log, 0, text);
 }
 
-/// Lines after the first begin with a tab.
+/// Lines after the first begin with a tab, and characters by which a terminal or a reader of lines is misled
+/// are shown as their codes.
 fn indented(text: &str) -> String {
-    text.replace('\n', "\n\t")
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\r' if rest.peek() == Some(&'\n') => {}
+            '\n' if rest.peek() == Some(&'\t') => out.push(c),
+            '\n' => out.push_str("\n\t"),
+            '\t' => out.push(c),
+            c => push_visible(&mut out, c),
+        }
+    }
+    out
+}
+
+/// A text of somebody unknown, in one line.
+pub fn one_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    text.chars().for_each(|c| push_visible(&mut out, c));
+    out
+}
+
+/// Separators of lines and paragraphs count as control characters.
+fn push_visible(out: &mut String, c: char) {
+    match c {
+        c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => {
+            out.push_str(&format!("\\x{:02x}", u32::from(c)));
+        }
+        c => out.push(c),
+    }
 }
 
 /// Writes a line of level LOG about a session, with a detail: a long wait for a lock, a statement.
 pub fn session(pid: i32, text: &str, detail: Option<&str>) {
     match detail {
-        Some(detail) => {
-            let (text, detail) = (indented(text), indented(detail));
-            write(Level::Log, pid, format_args!("{text}\n\tDETAIL:  {detail}"));
-        }
-        None => write(Level::Log, pid, indented(text)),
+        Some(detail) => write(Level::Log, pid, format_args!("{text}\n\tDETAIL:  {detail}")),
+        None => write(Level::Log, pid, text),
     }
 }
 
@@ -91,7 +128,7 @@ pub fn error(pid: i32, error: &Error, statement: Option<&str>) {
         [("DETAIL", &fields.detail), ("HINT", &fields.hint), ("CONTEXT", &fields.context)]
     {
         if let Some(more) = more {
-            text += &format!("\n\t{label}:  {}", indented(more));
+            text += &format!("\n\t{label}:  {}", more);
         }
     }
     if live_enum(setting::LOG_ERROR_VERBOSITY) == VERBOSE {
@@ -99,11 +136,25 @@ pub fn error(pid: i32, error: &Error, statement: Option<&str>) {
         text +=
             &format!("\n\tLOCATION:  {}, {}:{}", source.routine(), source.file(), source.line());
     }
+    let mut text = in_message(&text).into_owned();
     if let Some(statement) = statement.filter(|s| !s.is_empty()) {
-        let statement = sql::passwords::without_passwords(statement);
-        text += &format!("\n\tSTATEMENT:  {}", indented(&statement));
+        text += &format!("\n\tSTATEMENT:  {}", without_secrets(statement));
     }
-    write(level, pid, text);
+    put(level, pid, &text);
+}
+
+/// Writes an error of a client that has not logged in: each field is one line, apart from a detail of several, in
+/// which what comes from the client is [`one_line`].
+pub fn refusal(pid: i32, error: &Error, detail: Option<&str>) {
+    let fields = error.fields();
+    let mut plain = Error::new(fields.code, one_line(error.message()));
+    if error.severity() != base::error::Severity::Error {
+        plain = plain.fatal();
+    }
+    if let Some(detail) = detail.map(str::to_owned).or(fields.detail.as_deref().map(one_line)) {
+        plain = plain.detail(detail);
+    }
+    self::error(pid, &plain, None);
 }
 
 /// `2026-11-21 20:44:19.123 UTC`.
@@ -151,6 +202,15 @@ fn civil(days: u64) -> (u64, u64, u64) {
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn texts_cannot_look_like_entries() {
+        assert_eq!(
+            indented("a\n2026 LOG\n\tb\r\nc\x1b[2J\rd"),
+            "a\n\t2026 LOG\n\tb\n\tc\\x1b[2J\\x0dd"
+        );
+        assert_eq!(one_line("é\n\tx\u{2028}\u{85}"), "é\\x0a\\x09x\\x2028\\x85");
+    }
 
     #[test]
     fn timestamps_know_leap_years() {

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use base::usage::Usage;
 use sched::{Interrupt, SpinLock, TaskRef, Workers};
 
-use sql::passwords::without_passwords;
+use sql::secrets::without_secrets;
 use subtle::ConstantTimeEq;
 
 use crate::client_auth::tls::TlsInfo;
@@ -61,7 +61,7 @@ impl Query {
     pub fn text(&self) -> Cow<'_, str> {
         match self {
             Query::Text(text) => Cow::Borrowed(text),
-            Query::Prepared(statement) => without_passwords(cut(&statement.text)),
+            Query::Prepared(statement) => without_secrets(cut(&statement.text)),
         }
     }
 }
@@ -240,7 +240,7 @@ impl Entry {
 
     /// Notes that a statement begins; whether the session had waited for it.
     pub fn begin_statement(&self, text: &str, now: i64) -> bool {
-        let text = without_passwords(cut(text));
+        let text = without_secrets(cut(text));
         let text = &*text;
         self.begin(now, |query| match query {
             Query::Text(known) if *known == text => None,

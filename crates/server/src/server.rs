@@ -267,7 +267,9 @@ impl Server {
     pub fn alter_system(&self, name: Option<&str>, value: Option<&str>) -> Result<()> {
         self.config.lock().alter_system(name, value)?;
         let text = match (name, value) {
-            (Some(name), Some(value)) => format!("ALTER SYSTEM SET {name} = {value}"),
+            (Some(name), Some(value)) => {
+                format!("ALTER SYSTEM SET {name} = {}", sql::secrets::shown_setting(name, value))
+            }
             (Some(name), None) => format!("ALTER SYSTEM RESET {name}"),
             (None, _) => "ALTER SYSTEM RESET ALL".to_owned(),
         };

@@ -33,7 +33,7 @@ impl Identity {
         let text: Arc<str> = match &prepared.statement {
             Statement::Empty => return Identity::default(),
             Statement::Query(_) => without_constants(text).into(),
-            Statement::Utility(_) => crate::passwords::without_passwords(text).into(),
+            Statement::Utility(_) => crate::secrets::without_secrets(text).into(),
         };
         Identity { id: identifier(&text, prepared.locks.iter().map(|(oid, _)| *oid)), text }
     }

@@ -29,7 +29,6 @@ mod name;
 mod nesting;
 mod parse;
 pub mod partition;
-pub mod passwords;
 pub mod plan;
 mod planner;
 pub mod policy;
@@ -42,6 +41,7 @@ pub mod role;
 pub mod routine;
 pub mod rule;
 mod scan;
+pub mod secrets;
 mod statement;
 pub mod stored;
 #[cfg(test)]

@@ -79,8 +79,10 @@ impl Plans {
         now: i64,
         text: impl FnOnce() -> String,
     ) {
-        let short =
-            |text: String| -> Arc<str> { text[..text.floor_char_boundary(PLAN_BYTES_MAX)].into() };
+        let short = |text: String| -> Arc<str> {
+            let text = sql::secrets::in_message(&text);
+            text[..text.floor_char_boundary(PLAN_BYTES_MAX)].into()
+        };
         let mut all = self.known.lock();
         if all.len() >= STATEMENTS_MAX && !all.contains_key(&(database, statement)) {
             all.clear();

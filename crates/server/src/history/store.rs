@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base::Error;
 use sched::SpinLock;
+use sql::secrets::in_message;
 
 use super::plans::Plans;
 use super::slice::{Event, Slice};
@@ -13,6 +14,8 @@ use super::slice::{Event, Slice};
 const KEPT: usize = 300;
 /// Events between two seconds; more are not kept.
 const EVENTS_MAX: usize = 200;
+/// Length of an event's text.
+const EVENT_BYTES: usize = 500;
 /// Errors are noted up to so many events.
 const ERRORS_MAX: usize = 10;
 /// The server's memory of its past.
@@ -27,7 +30,8 @@ pub struct History {
 impl History {
     /// Notes that something happened now. `pid`: the session; 0: the server.
     pub fn note(&self, kind: &str, pid: i32, text: &str) {
-        let text: Arc<str> = text[..text.floor_char_boundary(500)].into();
+        let text = in_message(text);
+        let text: Arc<str> = text[..text.floor_char_boundary(EVENT_BYTES)].into();
         let event = Event { at: crate::server::now(), kind: kind.into(), pid, text };
         let mut events = self.events.lock();
         if events.len() < EVENTS_MAX {

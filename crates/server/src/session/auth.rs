@@ -143,8 +143,9 @@ impl SessionState {
     fn kept_password(&mut self, user: &str) -> (Option<String>, Option<StoredPassword>) {
         let catalog = self.catalog_tx.view();
         let Some(role) = catalog.role_named(user) else {
-            return (Some(format!("Role \"{user}\" does not exist.")), None);
+            return (Some(format!("Role \"{}\" does not exist.", log::one_line(user))), None);
         };
+        let user = log::one_line(user);
         let Some(kept) = role.password.as_deref().and_then(StoredPassword::parse) else {
             return (Some(format!("User \"{user}\" has no password assigned.")), None);
         };
@@ -183,8 +184,9 @@ impl SessionState {
                     Some(StoredPassword::Scram(verifier)) => (Stage::First { verifier }, doomed),
                     Some(StoredPassword::Md5(_)) => {
                         let why = format!(
-                            "User \"{user}\" has an MD5 password, which only the method \"md5\" takes, \
-                             and only with password_encryption = md5."
+                            "User \"{}\" has an MD5 password, which only the method \"md5\" takes, and \
+                             only with password_encryption = md5.",
+                            log::one_line(user)
                         );
                         (Stage::First { verifier: mock }, Some(why))
                     }
@@ -220,9 +222,9 @@ impl SessionState {
             }
             Verdict::Out => {
                 let user = &conversation.login.user;
-                let why = conversation
-                    .doomed
-                    .unwrap_or_else(|| format!("Password does not match for user \"{user}\"."));
+                let why = conversation.doomed.unwrap_or_else(|| {
+                    format!("Password does not match for user \"{}\".", log::one_line(user))
+                });
                 let message = format!("password authentication failed for user \"{user}\"");
                 let error = Error::new(base::sqlstate::INVALID_PASSWORD, message).fatal();
                 Ok(self.refuse(Refusal { error, log: format!("{why}\n{}", conversation.rule) })?)
@@ -293,7 +295,11 @@ impl SessionState {
             "certificate authentication failed for user \"{}\"",
             login.user
         );
-        let log = format!("The certificate is \"{}\"'s.\n{}", certificate.subject, matched(rule));
+        let log = format!(
+            "The certificate is \"{}\"'s.\n{}",
+            log::one_line(&certificate.subject),
+            matched(rule)
+        );
         Err(Refusal { error: error.fatal(), log })
     }
 
@@ -316,7 +322,7 @@ impl SessionState {
     /// The client is not let in. It is told after a while.
     fn refuse(&mut self, refusal: Refusal) -> Result<()> {
         let Refusal { error, log } = refusal;
-        log::error(self.entry.pid, &error.clone().detail(log), None);
+        log::refusal(self.entry.pid, &error, Some(&log));
         let from = self.entry.peer.client.map(|(ip, _)| ip);
         let first = live_int(setting::AUTHENTICATION_FAILURE_DELAY).max(0) as u64;
         let now = Instant::now();

@@ -473,7 +473,7 @@ impl SessionState {
     /// Notes the effects of a statement that the counters must know beyond what the executor counts.
     pub(super) fn note_effect(&mut self, prepared: &Prepared) {
         if !self.automatic && super::logging::class(prepared) == LogStatement::Ddl {
-            let text = sql::passwords::without_passwords(&prepared.identity.text);
+            let text = sql::secrets::without_secrets(&prepared.identity.text);
             self.server.history.note("definition", self.entry.pid, &text);
         }
         match &prepared.statement {

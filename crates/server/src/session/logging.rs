@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use base::settings::{live_int, setting};
-use sql::passwords::without_passwords;
 use sql::plan::Node;
+use sql::secrets::without_secrets;
 use sql::{Prepared, Statement, Utility};
 use types::{Datum, io};
 
@@ -45,7 +45,7 @@ impl SessionState {
         let logs = wanted != LogStatement::None && class(prepared) <= wanted;
         if logs {
             let detail = self.parameters_detail(prepared, params);
-            let text = without_passwords(text);
+            let text = without_secrets(text);
             log::session(self.entry.pid, &format!("{how}: {text}"), detail.as_deref());
         }
         logs
@@ -66,7 +66,7 @@ impl SessionState {
         let ms = took.as_secs_f64() * 1e3;
         let line = match logged {
             true => format!("duration: {ms:.3} ms"),
-            false => format!("duration: {ms:.3} ms  {how}: {}", without_passwords(text)),
+            false => format!("duration: {ms:.3} ms  {how}: {}", without_secrets(text)),
         };
         log::session(self.entry.pid, &line, None);
     }
@@ -117,7 +117,7 @@ impl SessionState {
         let ms = sched::observe::turns::take_longest() as f64 / 1e6;
         if ms >= least as f64 {
             let text = String::from_utf8_lossy(text);
-            let line = format!("slice: {ms:.3} ms  statement: {}", without_passwords(&text));
+            let line = format!("slice: {ms:.3} ms  statement: {}", without_secrets(&text));
             log::session(self.entry.pid, &line, None);
         }
     }

@@ -749,8 +749,12 @@ impl SessionState {
         let out = self.out.get_mut();
         out.drop_incomplete();
         if let End::Error(error) | End::Refused(error) = &end {
-            if let End::Error(error) = &end {
-                log::error(self.entry.pid, error, None);
+            match &end {
+                End::Error(error) if self.phase == Phase::Serving => {
+                    log::error(self.entry.pid, error, None);
+                }
+                End::Error(error) => log::refusal(self.entry.pid, error, None),
+                _ => {}
             }
             if error.code() != base::sqlstate::CONNECTION_FAILURE {
                 out.open();

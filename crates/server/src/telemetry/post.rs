@@ -16,7 +16,11 @@ const ANSWER_MAX: u64 = 64 << 10;
 fn parts(url: &str) -> Result<(String, String)> {
     let rest = url.strip_prefix("http://").filter(|rest| !rest.is_empty());
     let Some(rest) = rest else {
-        return Err(err!(INVALID_PARAMETER_VALUE, "\"{url}\" is not an address of http://"));
+        return Err(err!(
+            INVALID_PARAMETER_VALUE,
+            "the address of \"{}\" does not begin with http://",
+            shown(url)
+        ));
     };
     let (host, path) = match rest.find('/') {
         Some(at) => rest.split_at(at),
@@ -25,6 +29,13 @@ fn parts(url: &str) -> Result<(String, String)> {
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     let host = if has_port { host.to_owned() } else { format!("{host}:80") };
     Ok((host, path.to_owned()))
+}
+
+/// An address as others may see it: without user and path, which are often what only its owner should know.
+fn shown(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let host = rest.split('/').next().unwrap_or_default();
+    host.rsplit('@').next().unwrap_or_default()
 }
 
 /// Posts JSON.
@@ -36,7 +47,7 @@ pub fn json(url: &str, body: &str) -> Result<()> {
     let send = || talk(&host, &path, body);
     let answer = sched::io_wait(WaitEvent::IOTelemetryPost, send);
     let failed = |why: &dyn std::fmt::Display| {
-        err!(SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION, "could not post to {url}: {why}")
+        err!(SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION, "could not post to {}: {why}", shown(url))
     };
     let answer = answer.map_err(|error: io::Error| -> Error { failed(&error) })?;
     let status = answer.split_whitespace().nth(1).unwrap_or("no answer");
@@ -73,6 +84,13 @@ fn exchange(mut stream: TcpStream, host: &str, path: &str, body: &str) -> io::Re
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_show_no_paths() {
+        let error = json("https://u:p@hooks.example/T0/secret", "").unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("hooks.example") && !text.contains("T0") && !text.contains("u:p"));
+    }
 
     #[test]
     fn addresses_have_ports_and_paths() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sql::passwords::without_passwords;
+use sql::secrets::without_secrets;
 use types::datum::Array;
 use types::{Datum, oids};
 
@@ -18,7 +18,7 @@ pub fn prepared_statements(statements: &Statements) -> Vec<Vec<Datum>> {
         let types = types.iter().map(|ty| Datum::Oid(ty.0)).collect();
         vec![
             text(&s.name),
-            text(&without_passwords(&s.text)),
+            text(&without_secrets(&s.text)),
             Datum::Timestamptz(s.since),
             Datum::Array(Arc::new(Array::of(oids::REGTYPE, types))),
             Datum::Bool(s.from_sql),
@@ -36,7 +36,7 @@ pub fn cursors(portals: &Portals) -> Vec<Vec<Datum>> {
         let binary = !p.formats.0.is_empty() && p.formats.0.iter().all(|b| *b);
         vec![
             text(name),
-            text(&without_passwords(&p.statement.text)),
+            text(&without_secrets(&p.statement.text)),
             Datum::Bool(p.hold.is_some()),
             Datum::Bool(binary),
             Datum::Bool(p.scroll),
