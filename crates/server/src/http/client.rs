@@ -1,7 +1,7 @@
 //! One client: what it is at, and for how long it may be.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,6 +28,19 @@ pub enum Answer {
     Now(Response),
     /// A thread works on it.
     Later(Pending),
+    /// The answer, at a time.
+    At(Instant, Response),
+    /// The request is looked at again at a time.
+    Again(Instant),
+}
+
+/// The sender of a request.
+#[derive(Clone, Copy)]
+pub struct Asker {
+    /// The address.
+    pub address: IpAddr,
+    /// Whether the request is looked at again, at the time that was said.
+    pub waited: bool,
 }
 
 enum Step {
@@ -35,6 +48,8 @@ enum Step {
     Reading,
     /// A job works; what the answer will be like: without its body, the last one.
     Working { pending: Pending, head: bool, close: bool },
+    /// Waits for the time of the answer, or, without one, for that of the request in the buffer.
+    Waiting { until: Instant, answer: Option<Response>, head: bool, close: bool },
     /// Sends from this position on; the last answer.
     Writing { bytes: Vec<u8>, sent: usize, close: bool },
 }
@@ -42,6 +57,7 @@ enum Step {
 /// See the module's documentation.
 pub struct Client {
     stream: TcpStream,
+    address: IpAddr,
     input: Vec<u8>,
     step: Step,
     since: Instant,
@@ -49,11 +65,17 @@ pub struct Client {
 
 impl Client {
     /// A client that has just connected; None when the system won't have it.
-    pub fn new(stream: TcpStream) -> Option<Client> {
+    pub fn new(stream: TcpStream, address: IpAddr) -> Option<Client> {
         stream.set_nonblocking(true).ok()?;
         // Without it only the last packet of an answer may be late.
         let _ = stream.set_nodelay(true);
-        Some(Client { stream, input: Vec::new(), step: Step::Reading, since: Instant::now() })
+        Some(Client {
+            stream,
+            address,
+            input: Vec::new(),
+            step: Step::Reading,
+            since: Instant::now(),
+        })
     }
 
     /// For `poll`.
@@ -66,8 +88,16 @@ impl Client {
         match self.step {
             Step::Reading => PollFlags::POLLIN,
             // Only that it has gone, which needs no asking.
-            Step::Working { .. } => PollFlags::empty(),
+            Step::Working { .. } | Step::Waiting { .. } => PollFlags::empty(),
             Step::Writing { .. } => PollFlags::POLLOUT,
+        }
+    }
+
+    /// For what time it waits.
+    pub fn wakes_at(&self) -> Option<Instant> {
+        match &self.step {
+            Step::Waiting { until, .. } => Some(*until),
+            _ => None,
         }
     }
 
@@ -86,9 +116,10 @@ impl Client {
         &mut self,
         ready: bool,
         now: Instant,
-        answer: &dyn Fn(&Request<'_>) -> Answer,
+        answer: &dyn Fn(&Request<'_>, Asker) -> Answer,
     ) -> bool {
-        if self.is_late(now) || (ready && matches!(self.step, Step::Working { .. })) {
+        let asks_nothing = matches!(self.step, Step::Working { .. } | Step::Waiting { .. });
+        if self.is_late(now) || (ready && asks_nothing) {
             return false;
         }
         if ready && matches!(self.step, Step::Reading) && !self.read() {
@@ -98,8 +129,16 @@ impl Client {
         loop {
             match &mut self.step {
                 Step::Reading => {
-                    if !self.begin(answer) {
+                    if !self.begin(answer, false) {
                         return true;
+                    }
+                }
+                Step::Waiting { until, .. } if *until > now => return true,
+                Step::Waiting { answer: response, head, close, .. } => {
+                    let (head, close) = (*head, *close);
+                    match response.take() {
+                        Some(response) => self.send(response, head, close),
+                        None => drop(self.begin(answer, true)),
                     }
                 }
                 Step::Working { pending, head, close } => {
@@ -120,7 +159,7 @@ impl Client {
         let limit = match self.step {
             Step::Reading if self.input.is_empty() => IDLE_MAX,
             Step::Reading => HEAD_MAX,
-            Step::Working { .. } => return false,
+            Step::Working { .. } | Step::Waiting { .. } => return false,
             Step::Writing { .. } => WRITE_MAX,
         };
         now.saturating_duration_since(self.since) > limit
@@ -146,16 +185,27 @@ impl Client {
     }
 
     /// Begins with the request in the buffer; false when it isn't complete.
-    fn begin(&mut self, answer: &dyn Fn(&Request<'_>) -> Answer) -> bool {
+    fn begin(&mut self, answer: &dyn Fn(&Request<'_>, Asker) -> Answer, waited: bool) -> bool {
+        let asker = Asker { address: self.address, waited };
         let (answer, head, close, length) = match request::parse(&self.input) {
             None => return false,
             Some(Err(refusal)) => (Answer::Now(refusal), false, true, self.input.len()),
-            Some(Ok((request, length))) => (answer(&request), request.head, request.close, length),
+            Some(Ok((request, length))) => {
+                (answer(&request, asker), request.head, request.close, length)
+            }
         };
-        self.input.drain(..length);
+        if !matches!(answer, Answer::Again(_)) {
+            self.input.drain(..length);
+        }
         match answer {
             Answer::Now(response) => self.send(response, head, close),
             Answer::Later(pending) => self.enter(Step::Working { pending, head, close }),
+            Answer::At(until, response) => {
+                self.enter(Step::Waiting { until, answer: Some(response), head, close });
+            }
+            Answer::Again(until) => {
+                self.enter(Step::Waiting { until, answer: None, head, close });
+            }
         }
         true
     }

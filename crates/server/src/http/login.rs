@@ -5,12 +5,14 @@
 //! directory, as the password of any user, or as a Bearer token (RFC 6750). `pg_hba.conf` has no say.
 //!
 //! A right password is remembered by its hash for as long as the role keeps it, since looking it over
-//! takes as long as many answers. Who fails waits `authentication_failure_delay` for the answer.
+//! takes as long as many answers. Others are compared when it is their turn ([`super::gate`]), and an answer to a wrong
+//! one comes after `authentication_failure_delay` or some times that.
 
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -22,6 +24,7 @@ use subtle::ConstantTimeEq;
 use wire::password::StoredPassword;
 use wire::scram::Verifier;
 
+use super::gate::{Gate, Turn};
 use crate::server::Server;
 
 /// The token's file.
@@ -43,6 +46,10 @@ pub enum Admission {
     Unknown,
     /// They are wrong: of this user.
     Out(String),
+    /// They are looked at then.
+    Later(Instant),
+    /// Too many wait to be looked at.
+    Never,
 }
 
 /// A password that was right.
@@ -55,6 +62,8 @@ struct Known {
 
 /// See the module's documentation.
 pub struct Guard {
+    /// The turns of those whose password is to be compared.
+    pub gate: Gate,
     token: String,
     known: SpinLock<Vec<Known>>,
 }
@@ -74,11 +83,11 @@ impl Guard {
         let mut file = fs::File::options().write(true).create_new(true).mode(0o600).open(&fresh)?;
         file.write_all(format!("{token}\n").as_bytes())?;
         fs::rename(&fresh, &path)?;
-        Ok(Guard { token, known: SpinLock::new(Vec::new()) })
+        Ok(Guard { gate: Gate::default(), token, known: SpinLock::new(Vec::new()) })
     }
 
-    /// Looks at an `Authorization` header.
-    pub fn admit(&self, server: &Server, header: &str) -> Admission {
+    /// Looks at an `Authorization` header. `waited`: its turn has come.
+    pub fn admit(&self, server: &Server, header: &str, waited: bool) -> Admission {
         let (scheme, rest) = header.split_once(' ').unwrap_or((header, ""));
         let rest = rest.trim();
         if scheme.eq_ignore_ascii_case("bearer") {
@@ -88,31 +97,38 @@ impl Guard {
             return Admission::Unknown;
         }
         let Some((user, password)) = basic(rest) else { return Admission::Out(String::new()) };
-        if self.is_token(&password) || self.is_role(server, &user, &password) {
+        let role = Stored::of(server, &user);
+        let hash: [u8; 32] = Sha256::digest([&*user, &*password].join("\0")).into();
+        if self.is_token(&password) || self.is_known(&role, &hash) {
             return Admission::In;
         }
-        Admission::Out(user)
+        let turn = if waited { Turn::Now } else { self.gate.turn(Instant::now()) };
+        match turn {
+            Turn::Now if self.fits(role, server, &user, &password, hash) => Admission::In,
+            Turn::Now => Admission::Out(user),
+            Turn::At(at) => Admission::Later(at),
+            Turn::Never => Admission::Never,
+        }
     }
 
     fn is_token(&self, given: &str) -> bool {
         self.token.as_bytes().ct_eq(given.as_bytes()).into()
     }
 
-    fn is_role(&self, server: &Server, user: &str, password: &str) -> bool {
-        let catalog = server.engine.catalog.shared().current();
-        let rights = Rights { catalog: &catalog, database: ids::POSTGRES_DB };
-        let role = catalog.role_named(user).filter(|role| {
-            role.login
-                && role.valid_until.is_none_or(|until| until > crate::server::now())
-                && rights.has_rights_of(role.oid, ids::MONITOR)
-        });
-        let kept = role.and_then(|role| role.password.clone());
-        let hash: [u8; 32] = Sha256::digest([user, password].join("\0")).into();
-        if let Some(kept) = &kept
-            && self.known.lock().iter().any(|k| k.kept == *kept && bool::from(k.hash.ct_eq(&hash)))
-        {
-            return true;
-        }
+    /// Whether they were right before.
+    fn is_known(&self, role: &Stored, hash: &[u8; 32]) -> bool {
+        let Stored(Some(kept)) = role else { return false };
+        self.known.lock().iter().any(|k| k.kept == *kept && bool::from(k.hash.ct_eq(hash)))
+    }
+
+    fn fits(
+        &self,
+        Stored(kept): Stored,
+        server: &Server,
+        user: &str,
+        password: &str,
+        hash: [u8; 32],
+    ) -> bool {
         let parsed = kept.as_deref().and_then(StoredPassword::parse);
         let real = parsed.is_some();
         // An unknown role takes as long to refuse.
@@ -127,6 +143,22 @@ impl Guard {
             known.push(Known { hash, kept });
         }
         fits
+    }
+}
+
+/// The password that the catalog keeps for a role that may look at the page.
+struct Stored(Option<String>);
+
+impl Stored {
+    fn of(server: &Server, user: &str) -> Stored {
+        let catalog = server.engine.catalog.shared().current();
+        let rights = Rights { catalog: &catalog, database: ids::POSTGRES_DB };
+        let role = catalog.role_named(user).filter(|role| {
+            role.login
+                && role.valid_until.is_none_or(|until| until > crate::server::now())
+                && rights.has_rights_of(role.oid, ids::MONITOR)
+        });
+        Stored(role.and_then(|role| role.password.clone()))
     }
 }
 

@@ -11,7 +11,7 @@
 //!   lock, snapshot or session waits for a client. Each step has a deadline, and when CLIENTS_MAX
 //!   are connected a newcomer takes the place of whoever has been at the same step for longest.
 //! * **Nobody who isn't known** ([`login`]): the password of a role with the rights of `pg_monitor`, or a
-//!   token that the owner of the data directory can read.
+//!   token that the owner of the data directory can read. Guesses take turns ([`gate`]).
 //! * **Only this machine**: passwords go over the wire as they are, so addresses that others could
 //!   reach are refused. A page of another origin that a browser on this machine shows must not read the
 //!   answers either: a request whose `Host` is a name that isn't ours (DNS rebinding) and one that
@@ -25,6 +25,7 @@
 mod api;
 mod client;
 pub mod endpoint;
+mod gate;
 pub mod login;
 pub(crate) mod metrics;
 mod past;
@@ -183,7 +184,11 @@ impl Loop {
         ];
         fds.extend(self.clients.iter().map(|c| PollFd::new(c.fd(), c.interest())));
         // An interrupted call finds nothing ready, and is made again.
-        let wait = || poll(&mut fds, PollTimeout::from(TICK_MS));
+        let until = self.clients.iter().filter_map(Client::wakes_at).min();
+        let left = until
+            .map_or(u128::MAX, |at| at.saturating_duration_since(Instant::now()).as_millis() + 1);
+        let tick = left.min(u128::from(TICK_MS)) as u16;
+        let wait = || poll(&mut fds, PollTimeout::from(tick));
         let _ = sched::io_wait(WaitEvent::ActivityHttpMain, wait);
         fds.iter().skip(1).map(|fd| fd.any().unwrap_or(false)).collect()
     }
@@ -194,12 +199,12 @@ impl Loop {
     }
 
     fn accept(&mut self) {
-        while let Ok((stream, _)) = self.listener.accept() {
+        while let Ok((stream, address)) = self.listener.accept() {
             if self.clients.len() >= CLIENTS_MAX {
                 let oldest = (0..self.clients.len()).min_by_key(|i| self.clients[*i].since());
                 oldest.map(|i| self.clients.swap_remove(i));
             }
-            self.clients.extend(Client::new(stream));
+            self.clients.extend(Client::new(stream, address.ip()));
         }
     }
 
@@ -212,8 +217,8 @@ impl Loop {
         self.clients.retain_mut(|client| {
             let is_ready = ready[index];
             index += 1;
-            let answer = |request: &request::Request<'_>| {
-                routes::answer(&self.server, &self.guard, own, request, &jobs)
+            let answer = |request: &request::Request<'_>, asker: client::Asker| {
+                routes::answer(&self.server, &self.guard, own, request, asker, &jobs)
             };
             client.go_on(is_ready, now, &answer)
         });

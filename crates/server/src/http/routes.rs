@@ -5,12 +5,12 @@ use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base::WaitEvent;
 use base::settings::{live_int, setting};
 
-use super::client::{Answer, Pending};
+use super::client::{Answer, Asker, Pending};
 use super::login::{Admission, Guard};
 use super::request::Request;
 use super::response::Response;
@@ -38,7 +38,7 @@ impl Jobs<'_> {
         if self.running.fetch_update(Ordering::AcqRel, Ordering::Acquire, free).is_err() {
             return Answer::Now(Response::fail(
                 503,
-                "too many profiles are being taken, or logins fail; try later",
+                "too many profiles are being taken; try later",
             ));
         }
         let pending = Pending::default();
@@ -75,6 +75,7 @@ pub fn answer(
     guard: &Guard,
     own: Option<SocketAddr>,
     request: &Request<'_>,
+    asker: Asker,
     jobs: &Jobs<'_>,
 ) -> Answer {
     if !request.is_local() {
@@ -82,21 +83,24 @@ pub fn answer(
         let why = format!("only for pages of this machine: ask for http://localhost:{port}/");
         return Answer::Now(Response::fail(403, &why));
     }
-    match guard.admit(server, request.authorization) {
+    match guard.admit(server, request.authorization, asker.waited) {
         Admission::In => {}
         Admission::Unknown => return Answer::Now(who_are_you()),
         Admission::Out(user) => {
             log::write(
                 log::Level::Warning,
                 0,
-                format_args!("HTTP authentication failed for user \"{user}\""),
+                format_args!("HTTP authentication failed for user \"{}\"", log::one_line(&user)),
             );
-            let delay = live_int(setting::AUTHENTICATION_FAILURE_DELAY).max(0) as u64;
-            return jobs.run(move || {
-                let wait = || std::thread::sleep(Duration::from_millis(delay));
-                sched::io_wait(WaitEvent::TimeoutHttpLoginDelay, wait);
-                who_are_you()
-            });
+            let first = live_int(setting::AUTHENTICATION_FAILURE_DELAY).max(0) as u64;
+            let first = Duration::from_millis(first);
+            let at = guard.gate.failed(Some(asker.address), first, Instant::now());
+            return Answer::At(at, who_are_you());
+        }
+        Admission::Later(at) => return Answer::Again(at),
+        Admission::Never => {
+            let why = "too many wrong passwords; try later, or give the token";
+            return Answer::Now(Response::fail(429, why));
         }
     }
     if let "/flamegraph.svg" | "/stacks.txt" = request.path {
