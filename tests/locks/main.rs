@@ -5,5 +5,6 @@ mod support;
 
 mod blocking;
 mod isolation;
+mod modes;
 mod serializable;
 mod waits;

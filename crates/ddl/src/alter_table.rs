@@ -110,6 +110,7 @@ fn lock_level(steps: &[AlterTable]) -> LockMode {
         {
             LockMode::ShareRowExclusive
         }
+        AlterTable::EnableTrigger { .. } => LockMode::ShareRowExclusive,
         _ => LockMode::AccessExclusive,
     };
     steps.iter().map(level).max().unwrap_or(LockMode::ShareUpdateExclusive)

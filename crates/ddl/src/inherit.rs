@@ -79,6 +79,24 @@ pub fn descendants(cx: &mut ExecContext<'_>, id: u32, mode: LockMode) -> Result<
     Ok(found)
 }
 
+/// All that inherit from a table, level by level, not locked.
+///
+/// # Errors
+/// Those of the catalog.
+pub fn all_below(cx: &mut ExecContext<'_>, id: u32) -> Result<Vec<u32>> {
+    let (mut found, mut next) = (vec![id], 0);
+    while next < found.len() {
+        for child in child_ids(cx, found[next])? {
+            if !found.contains(&child) {
+                found.push(child);
+            }
+        }
+        next += 1;
+    }
+    found.remove(0);
+    Ok(found)
+}
+
 fn refused(message: String) -> base::Error {
     base::Error::new(base::sqlstate::INVALID_TABLE_DEFINITION, message)
 }

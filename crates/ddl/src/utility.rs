@@ -129,7 +129,16 @@ fn run(
         Utility::CopyTo { table, query, options } => {
             return copy::to::run(*table, query, options, cx, sink);
         }
-        Utility::Vacuum { tables, vacuum, analyze, full, verbose, parallel, truncate } => {
+        Utility::Vacuum {
+            tables,
+            vacuum,
+            analyze,
+            full,
+            verbose,
+            parallel,
+            truncate,
+            skip_locked,
+        } => {
             let work = maintain::Work {
                 vacuum: *vacuum,
                 analyze: *analyze,
@@ -137,6 +146,7 @@ fn run(
                 verbose: *verbose,
                 parallel: *parallel,
                 truncate: *truncate,
+                skip_locked: *skip_locked,
             };
             maintain::run(tables, work, cx)?;
         }

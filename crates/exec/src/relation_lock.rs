@@ -21,6 +21,16 @@ pub fn lock(cx: &ExecContext<'_>, relation: u32, mode: LockMode) -> Result<()> {
     Ok(())
 }
 
+/// Takes a relation's lock until the transaction ends, if nobody holds one against it; whether it did.
+///
+/// # Errors
+/// Interrupts.
+pub fn try_lock(cx: &ExecContext<'_>, relation: u32, mode: LockMode) -> Result<bool> {
+    let locks = &cx.tx.manager().locks;
+    let tag = LockTag::Relation(Oid(cx.database.1), Oid(relation));
+    locks.lock(cx.tx.locks(), tag, mode, LockWait::Try)
+}
+
 /// Finds a table and locks it; looks again once the lock is there, since it may have been dropped
 /// or renamed meanwhile.
 ///

@@ -898,6 +898,8 @@ pub enum Utility {
         parallel: Option<u16>,
         /// TRUNCATE: whether the file's empty end is cut off; None: as the table's options say.
         truncate: Option<bool>,
+        /// SKIP_LOCKED: tables whose lock is not to be had at once are passed over.
+        skip_locked: bool,
     },
     /// EXPLAIN.
     Explain {

@@ -26,8 +26,7 @@ pub fn run(
         let tables: Vec<u32> = view.indexes().filter(|i| i.clustered).map(|i| i.table).collect();
         for id in tables {
             sched::check_interrupts()?;
-            let rights = exec::rights::of(cx, &view);
-            if !rights.owns(cx.role, catalog::AclKind::Table, id) {
+            if !is_own(cx, id) {
                 continue;
             }
             relation_lock::lock(cx, id, LockMode::AccessExclusive)?;
@@ -84,10 +83,15 @@ fn cluster_partitions(
         );
     };
     let whole = index_of(cx, table, name)?.oid;
-    for id in crate::inherit::descendants(cx, table.oid, LockMode::AccessExclusive)? {
+    for id in crate::inherit::all_below(cx, table.oid)? {
         sched::check_interrupts()?;
-        let part = relation_lock::refresh(cx, id)?;
-        if part.is_partitioned() {
+        // Somebody else's is passed over, and not waited for.
+        if !is_own(cx, id) {
+            continue;
+        }
+        relation_lock::lock(cx, id, LockMode::AccessExclusive)?;
+        let Some(part) = cx.catalog_tx.view().table(id).cloned() else { continue };
+        if part.is_partitioned() || !is_own(cx, id) {
             continue;
         }
         let view = cx.catalog_tx.view();
@@ -98,6 +102,12 @@ fn cluster_partitions(
         cluster(cx, part, &index, verbose)?;
     }
     Ok(())
+}
+
+/// Whether a table is the session's role's.
+fn is_own(cx: &mut ExecContext<'_>, id: u32) -> bool {
+    let view = cx.catalog_tx.view();
+    exec::rights::of(cx, &view).owns(cx.role, catalog::AclKind::Table, id)
 }
 
 /// Writes the table anew.

@@ -40,6 +40,87 @@ pub struct Work {
     pub parallel: Option<u16>,
     /// TRUNCATE.
     pub truncate: Option<bool>,
+    /// SKIP_LOCKED.
+    pub skip_locked: bool,
+}
+
+impl Work {
+    fn what(self) -> &'static str {
+        if self.vacuum { "vacuum" } else { "analyze" }
+    }
+
+    fn mode(self) -> LockMode {
+        if self.full { LockMode::AccessExclusive } else { LockMode::ShareUpdateExclusive }
+    }
+}
+
+/// A table to work at.
+struct Task {
+    table: u32,
+    /// The statement names it: a partition of a table that it names is passed over in silence.
+    named: bool,
+}
+
+/// Warns that a table is passed over.
+fn skip(cx: &mut ExecContext<'_>, message: String) {
+    cx.hooks.notice("WARNING", base::Error::new(base::sqlstate::WARNING, message));
+}
+
+fn lock_missing(cx: &mut ExecContext<'_>, what: &str, name: &str) {
+    skip(cx, format!("skipping {what} of \"{name}\" --- lock not available"));
+}
+
+/// The tables that a name stands for: one, or those with the rows of a partitioned one and itself.
+fn named(cx: &mut ExecContext<'_>, name: &Name, work: Work, tasks: &mut Vec<Task>) -> Result<()> {
+    let what = work.what();
+    if is_system(cx, name, what) {
+        return Ok(());
+    }
+    let table = relation_lock::named_table(cx, name)?;
+    if work.skip_locked && !relation_lock::try_lock(cx, table.oid, LockMode::AccessShare)? {
+        lock_missing(cx, what, &table.name);
+        return Ok(());
+    }
+    if !is_allowed(cx, &table, what) {
+        return Ok(());
+    }
+    let table = match work.skip_locked {
+        true => table,
+        false => relation_lock::open_table(cx, name, work.mode())?,
+    };
+    if table.kind == catalog::TableKind::Foreign {
+        let message = match work.vacuum {
+            true => format!(
+                "skipping \"{}\" --- cannot vacuum non-tables or special system tables",
+                table.name
+            ),
+            false => format!("skipping \"{}\" --- cannot analyze this foreign table", table.name),
+        };
+        skip(cx, message);
+        return Ok(());
+    }
+    if table.is_partitioned() {
+        let below = match work.skip_locked {
+            true => crate::inherit::all_below(cx, table.oid)?,
+            false => crate::inherit::descendants(cx, table.oid, LockMode::AccessShare)?,
+        };
+        for id in below {
+            let view = cx.catalog_tx.view();
+            let has_rows = |t: &Table| !t.is_partitioned() && t.foreign.is_none();
+            if view.table(id).is_some_and(|t| has_rows(t)) {
+                tasks.push(Task { table: id, named: false });
+            }
+        }
+    } else if table.rel == 0 {
+        let message = format!(
+            "skipping \"{}\" --- cannot {what} non-tables or special system tables",
+            table.name
+        );
+        skip(cx, message);
+        return Ok(());
+    }
+    tasks.push(Task { table: table.oid, named: true });
+    Ok(())
 }
 
 /// VACUUM and ANALYZE of some tables, or of all.
@@ -47,96 +128,67 @@ pub struct Work {
 /// # Errors
 /// I/O, interrupts, `42P01`.
 pub fn run(names: &[Name], work: Work, cx: &mut ExecContext<'_>) -> Result<()> {
-    let Work { vacuum, analyze, full, verbose, .. } = work;
-    let mode = if full { LockMode::AccessExclusive } else { LockMode::ShareUpdateExclusive };
-    let mut tables = Vec::new();
-    let what = if vacuum { "vacuum" } else { "analyze" };
+    let mut tasks = Vec::new();
     if names.is_empty() {
         for table in cx.catalog_tx.view().tables().filter(|t| t.rel != 0) {
-            if is_allowed(cx, table, what) {
-                tables.push(table.oid);
+            if is_allowed(cx, table, work.what()) {
+                tasks.push(Task { table: table.oid, named: false });
             }
         }
     }
     for name in names {
-        if is_system(cx, name, what) {
-            continue;
-        }
-        let table = relation_lock::named_table(cx, name)?;
-        if !is_allowed(cx, &table, what) {
-            continue;
-        }
-        let table = relation_lock::open_table(cx, name, mode)?;
-        if table.kind == catalog::TableKind::Foreign {
-            let message = match vacuum {
-                true => format!(
-                    "skipping \"{}\" --- cannot vacuum non-tables or special system tables",
-                    table.name
-                ),
-                false => {
-                    format!("skipping \"{}\" --- cannot analyze this foreign table", table.name)
-                }
-            };
-            cx.hooks.notice("WARNING", base::err!(WARNING, "{message}"));
-            continue;
-        }
-        if table.is_partitioned() {
-            for id in crate::inherit::descendants(cx, table.oid, LockMode::AccessShare)? {
-                let view = cx.catalog_tx.view();
-                let has_rows = |t: &Table| !t.is_partitioned() && t.foreign.is_none();
-                if view.table(id).is_some_and(|t| has_rows(t)) {
-                    tables.push(id);
-                }
-            }
-            if analyze {
-                tables.push(table.oid);
-            }
-            continue;
-        }
-        if table.rel == 0 {
-            let message = format!(
-                "skipping \"{}\" --- cannot {what} non-tables or special system tables",
-                table.name
-            );
-            cx.hooks.notice("WARNING", base::err!(WARNING, "{message}"));
-            continue;
-        }
-        tables.push(table.oid);
+        named(cx, name, work, &mut tasks)?;
     }
-    for id in tables {
+    for task in tasks {
         sched::check_interrupts()?;
-        relation_lock::lock(cx, id, mode)?;
-        let view = cx.catalog_tx.view();
-        let Some(table) = view.table(id).cloned() else {
-            continue;
-        };
-        if table.is_partitioned() {
-            let message = format!("analyzing \"{}\" inheritance tree", qualified(cx, &table));
-            tell(cx, verbose, message);
-            let found = security::restricted(cx, table.owner, |cx| analyze::run_whole(cx, &table))?;
-            tell(cx, verbose, found);
-            continue;
-        }
-        match (vacuum, full) {
-            (true, true) => {
-                let name = qualified(cx, &table);
-                tell(cx, verbose, format!("vacuuming \"{name}\""));
-                let before = versions(cx, &table, verbose)?;
-                let meter = verbose::Meter::new();
-                let rows = vacuum_full(cx, &table)?;
-                if let Some(before) = before {
-                    verbose::rewritten(cx, &name, before, rows, &meter);
-                }
+        if !work.skip_locked {
+            relation_lock::lock(cx, task.table, work.mode())?;
+        } else if !relation_lock::try_lock(cx, task.table, work.mode())? {
+            if let (true, Some(table)) = (task.named, cx.catalog_tx.view().table(task.table)) {
+                let name = table.name.clone();
+                lock_missing(cx, work.what(), &name);
             }
-            (true, false) => vacuum_plain(cx, &table, work)?,
-            (false, _) => {}
+            continue;
         }
+        let view = cx.catalog_tx.view();
+        if let Some(table) = view.table(task.table).cloned() {
+            maintain(cx, &table, work)?;
+        }
+    }
+    Ok(())
+}
+
+/// Does the work at one table, which is locked.
+fn maintain(cx: &mut ExecContext<'_>, table: &Arc<Table>, work: Work) -> Result<()> {
+    let Work { vacuum, analyze, full, verbose, .. } = work;
+    if table.is_partitioned() {
         if analyze {
-            let message = format!("analyzing \"{}\"", qualified(cx, &table));
+            let message = format!("analyzing \"{}\" inheritance tree", qualified(cx, table));
             tell(cx, verbose, message);
-            let found = security::restricted(cx, table.owner, |cx| analyze::run(cx, &table))?;
+            let found = security::restricted(cx, table.owner, |cx| analyze::run_whole(cx, table))?;
             tell(cx, verbose, found);
         }
+        return Ok(());
+    }
+    match (vacuum, full) {
+        (true, true) => {
+            let name = qualified(cx, table);
+            tell(cx, verbose, format!("vacuuming \"{name}\""));
+            let before = versions(cx, table, verbose)?;
+            let meter = verbose::Meter::new();
+            let rows = vacuum_full(cx, table)?;
+            if let Some(before) = before {
+                verbose::rewritten(cx, &name, before, rows, &meter);
+            }
+        }
+        (true, false) => vacuum_plain(cx, table, work)?,
+        (false, _) => {}
+    }
+    if analyze {
+        let message = format!("analyzing \"{}\"", qualified(cx, table));
+        tell(cx, verbose, message);
+        let found = security::restricted(cx, table.owner, |cx| analyze::run(cx, table))?;
+        tell(cx, verbose, found);
     }
     Ok(())
 }

@@ -110,7 +110,7 @@ impl Binder<'_> {
     /// VACUUM and ANALYZE.
     pub(crate) fn vacuum(&mut self, stmt: &pb::VacuumStmt) -> Result<Utility> {
         let (mut analyze, mut full, mut verbose) = (!stmt.is_vacuumcmd, false, false);
-        let (mut parallel, mut truncate) = (None, None);
+        let (mut parallel, mut truncate, mut skip_locked) = (None, None, false);
         for node in &stmt.options {
             let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
             let on = def_value(def).is_none_or(|v| base::settings::parse_bool(&v).unwrap_or(true));
@@ -120,8 +120,8 @@ impl Binder<'_> {
                 "full" => full = on,
                 "verbose" => verbose = on,
                 "parallel" if stmt.is_vacuumcmd => parallel = Some(self.vacuum_helpers(def)?),
+                "skip_locked" => skip_locked = on,
                 "freeze"
-                | "skip_locked"
                 | "disable_page_skipping"
                 | "truncate"
                 | "index_cleanup"
@@ -157,7 +157,16 @@ impl Binder<'_> {
             tables.push(self.name_of_range(&rel.relation)?);
         }
         let vacuum = stmt.is_vacuumcmd;
-        Ok(Utility::Vacuum { tables, vacuum, analyze, full, verbose, parallel, truncate })
+        Ok(Utility::Vacuum {
+            tables,
+            vacuum,
+            analyze,
+            full,
+            verbose,
+            parallel,
+            truncate,
+            skip_locked,
+        })
     }
 
     /// The value of VACUUM's option PARALLEL.
