@@ -5,6 +5,7 @@ use catalog::Sequence;
 use catalog::acl::privilege;
 use catalog::sequence::Value;
 use catalog::snapshot::Relation;
+use txn::LockMode;
 use types::func::SessionFunction as F;
 use types::{Datum, oids};
 
@@ -18,24 +19,24 @@ use crate::session::sequence_values::Last;
 pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
     Ok(Some(match function {
         F::Nextval => {
-            let sequence = find(oid_at(args, 0), run)?;
+            let sequence = open(oid_at(args, 0), run)?;
             permit(&sequence, privilege::USAGE | privilege::UPDATE, run)?;
             Datum::Int8(nextval(&sequence, run)?)
         }
         F::Currval => {
-            let sequence = find(oid_at(args, 0), run)?;
+            let sequence = open(oid_at(args, 0), run)?;
             permit(&sequence, privilege::USAGE | privilege::SELECT, run)?;
             Datum::Int8(currval(&sequence, run)?)
         }
         F::Lastval => Datum::Int8(lastval(run)?),
         F::Setval => {
             let is_called = args.get(2) != Some(&Datum::Bool(false));
-            let sequence = find(oid_at(args, 0), run)?;
+            let sequence = open(oid_at(args, 0), run)?;
             permit(&sequence, privilege::UPDATE, run)?;
             Datum::Int8(setval(&sequence, int_at(args, 1), is_called, run)?)
         }
         F::PgSequenceLastValue => {
-            let sequence = find(oid_at(args, 0), run)?;
+            let sequence = open(oid_at(args, 0), run)?;
             permit(&sequence, privilege::USAGE | privilege::SELECT, run)?;
             let (value, _) = run.cx.engine.catalog.sequences.peek(sequence.rel)?;
             if value.is_called { Datum::Int8(value.last) } else { Datum::Null }
@@ -50,8 +51,14 @@ pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option
 /// # Errors
 /// As nextval's, but for rights.
 pub fn next_of_identity(id: u32, run: &mut Run<'_, '_>) -> Result<Datum> {
-    let sequence = find(id, run)?;
+    let sequence = open(id, run)?;
     nextval(&sequence, run).map(Datum::Int8)
+}
+
+/// The sequence with this oid, locked: a definition that another transaction is changing is waited for.
+fn open(id: u32, run: &mut Run<'_, '_>) -> Result<std::sync::Arc<Sequence>> {
+    crate::relation_lock::lock(run.cx, id, LockMode::RowExclusive)?;
+    find(id, run)
 }
 
 /// The sequence with this oid.
