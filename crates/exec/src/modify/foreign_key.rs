@@ -348,6 +348,16 @@ fn everything(run: &Run<'_, '_>) -> Snapshot {
     snapshot
 }
 
+/// The same; above READ COMMITTED the transaction's own view of the others, by which a parent that came later is not
+/// there and one that went later can't be locked.
+fn own_view(run: &Run<'_, '_>) -> Snapshot {
+    let snapshot = everything(run);
+    match run.cx.tx.isolation().is_by_statement() {
+        true => snapshot,
+        false => Snapshot { command: snapshot.command, ..run.cx.tx.snapshot() },
+    }
+}
+
 /// Checks the new keys that wait, but for those that refer to the table itself.
 ///
 /// # Errors
@@ -432,7 +442,10 @@ fn check_keys(
         let found = match (mixed, fk.parent.is_partitioned()) {
             (true, _) => false,
             (false, true) => lock_in_partition(fk, key, run)?,
-            (false, false) => lock_parent(fk, &parent, key, run)?,
+            (false, false) => {
+                let snapshot = own_view(run);
+                lock_parent(fk, &parent, key, snapshot, run)?
+            }
         };
         if found {
             continue;
@@ -542,7 +555,9 @@ fn lock_in_partition(fk: &Outgoing, key: &[Datum], run: &mut Run<'_, '_>) -> Res
         pending: RowSet::default(),
     };
     let handle = TableHandle::open(run.cx.engine, &part, run.cx.format)?;
-    lock_parent(&own, &handle, key, run)
+    // PostgreSQL looks for new rows in partitioned tables at every level.
+    let snapshot = everything(run);
+    lock_parent(&own, &handle, key, snapshot, run)
 }
 
 /// Whether a key that has gone from a table is there again, maybe in another partition.
@@ -564,11 +579,12 @@ fn is_there_again(
     Ok(!find_rows(&handle, &columns, key, true, run)?.is_empty())
 }
 
-/// Finds the referred row and locks it; false when there is none.
+/// Finds the referred row and locks it; false when there is none in the snapshot.
 fn lock_parent(
     fk: &Outgoing,
     parent: &TableHandle,
     key: &[Datum],
+    snapshot: Snapshot,
     run: &mut Run<'_, '_>,
 ) -> Result<bool> {
     let Some(key) = fk.types.referred(key, run.cx.format)? else {
@@ -579,13 +595,8 @@ fn lock_parent(
     let mut bytes = Vec::with_capacity(32);
     codec.encode(&row, &mut bytes)?;
     let tree = BTree::open(&run.cx.engine.storage, RelId(fk.index.rel));
-    // Before the look-up: a version that a running update takes out of these roots later is still
-    // seen, and the lock follows it to the newest one. Above READ COMMITTED the transaction's
-    // snapshot decides: a parent that came later is not there, one that went later can't be locked.
-    let mut snapshot = everything(run);
-    if !run.cx.tx.isolation().is_by_statement() {
-        snapshot = Snapshot { command: snapshot.command, ..run.cx.tx.snapshot() };
-    }
+    // The snapshot is older than the look-up: a version that a running update takes out of these roots later is
+    // still seen, and the lock follows it to the newest one.
     let before = Pages::now(run.cx.task());
     let mut roots = Vec::new();
     tree.lookup(run.cx.tx, &bytes, |root| {
@@ -935,9 +946,18 @@ fn change_referring(
 ) -> Result<Vec<Vec<Datum>>> {
     let mut moved = Vec::new();
     writer.statement_triggers(event, TriggerTiming::Before, run)?;
-    let snapshot = everything(run);
+    let (snapshot, own) = (everything(run), own_view(run));
+    let by_statement = run.cx.tx.isolation().is_by_statement();
     for (tid, root, row) in rows {
         sched::check_interrupts()?;
+        // A version that others made since the transaction's snapshot: it must not be changed unseen.
+        let seen = |tx| writer.target.handle.heap.fetch(tx, &own, root, |tid, _| tid);
+        if !by_statement && seen(run.cx.tx)? != Some(tid) {
+            base::bail!(
+                T_R_SERIALIZATION_FAILURE,
+                "could not serialize access due to concurrent update"
+            );
+        }
         let mut source = ReferringRow { fk, old_key, set, tid, root, row };
         let changed = pipeline::change(writer, checks, &mut source, &snapshot, run)?;
         match (changed, set) {
