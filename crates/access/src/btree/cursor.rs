@@ -39,6 +39,8 @@ pub struct Cursor {
     /// The heap whose visibility map is asked, and its answer for each of the entries.
     heap: Option<Heap>,
     visible: Vec<bool>,
+    /// Serializable transactions do not note the pages.
+    untracked: bool,
 }
 
 /// Some entries of one leaf, in the order of the scan.
@@ -78,6 +80,7 @@ impl BTree {
             last_key: Vec::new(),
             heap: None,
             visible: Vec::new(),
+            untracked: false,
         }
     }
 
@@ -88,6 +91,12 @@ impl BTree {
 }
 
 impl Cursor {
+    /// Reads pages without noting it for serializable transactions: what the caller has noted says what is read.
+    pub(crate) fn untracked(mut self) -> Cursor {
+        self.untracked = true;
+        self
+    }
+
     /// Begins again with another range, in the memory that it has.
     pub fn restart(&mut self, range: KeyRange, backward: bool) {
         self.end();
@@ -222,7 +231,9 @@ impl Cursor {
         self.freed = path.freed;
         let mut pinned = pinned?;
         loop {
-            tx.reads_page(self.tree.rel, pinned.id().block);
+            if !self.untracked {
+                tx.reads_page(self.tree.rel, pinned.id().block);
+            }
             let guard = pinned.read();
             let node = Node(guard.page());
             if !self.tree.is_still(self.freed)? {

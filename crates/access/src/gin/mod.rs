@@ -18,6 +18,9 @@
 //! * With `fastupdate` a new row goes whole to the pending list, at the tree's right end, and its entries to their
 //!   places when the list has grown, or by vacuum. Whoever searches reads the list first: a row that is moved
 //!   meanwhile is found twice, never missed.
+//! * Serializable transactions note the pages of entries with few rows, an entry with many rows as a whole
+//!   ([`read_of_entry`]), and always the pending list ([`PENDING_LIST`]), to which a row may go with any entries. Who
+//!   adds to an entry's place asks for its page and for the entry.
 
 mod pending;
 mod posting;
@@ -43,6 +46,18 @@ pub const ENTRY_MAX: usize = node::MAX_KEY - posting::ANCHOR - posting::MAX;
 
 /// Entries from this length on get few rows at a time.
 const LONG: usize = 250;
+
+/// Numbers from here on, which no page of the tree has, stand for what serializable transactions read instead of
+/// pages. The first: the pending list.
+const PENDING_LIST: u32 = 0x7000_0000;
+
+/// The number that stands for all rows of an entry.
+fn read_of_entry(entry: &[u8]) -> u32 {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    let mut hasher = DefaultHasher::new();
+    entry.hash(&mut hasher);
+    PENDING_LIST + 1 + (hasher.finish() >> 40) as u32
+}
 
 /// Kind of thing that an entry stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -222,11 +237,27 @@ impl GinIndex {
         err!(INDEX_CORRUPTED, "index {}: {what}", self.rel.0).hint("Please REINDEX it.")
     }
 
+    /// What is done under the latch of a page before an entry is added to it.
+    fn before_write<'a>(
+        &'a self,
+        tx: &'a Transaction,
+        entry: &[u8],
+    ) -> impl Fn(u32) -> Result<()> + 'a {
+        let whole = tx.tracks_reads().then(|| read_of_entry(entry));
+        move |block| match whole {
+            Some(whole) => {
+                tx.writes_page(self.rel, block)?;
+                tx.writes_page(self.rel, whole)
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Adds the entries of a row at their places.
     fn add_all(&self, tx: &Transaction, key: &[u8], root: TupleId) -> Result<()> {
         let rows = [posting::number(root)];
         for entry in entries_of(key) {
-            self.add(tx.manager(), entry, &rows, &|block| tx.writes_page(self.rel, block))?;
+            self.add(tx.manager(), entry, &rows, &self.before_write(tx, entry))?;
         }
         Ok(())
     }
@@ -284,7 +315,7 @@ impl IndexMethod for GinIndex {
 
     fn insert_entry(&self, tx: &Transaction, entry: &[u8], root: TupleId) -> Result<()> {
         check_entry(entry)?;
-        let before = |block| tx.writes_page(self.rel, block);
+        let before = self.before_write(tx, entry);
         self.add(tx.manager(), entry, &[posting::number(root)], &before)
     }
 

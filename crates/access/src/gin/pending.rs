@@ -55,7 +55,7 @@ impl GinIndex {
         if whole.len() > node::MAX_KEY / 2 {
             return self.add_all(tx, key, root);
         }
-        let before_write = |block| tx.writes_page(self.rel, block);
+        let before_write = |_block: u32| tx.writes_page(self.rel, super::PENDING_LIST);
         let place = &whole[..1 + ANCHOR];
         self.tree.rewrite(tx.manager(), place, &before_write, &mut |around| {
             // A row that has changed in place comes again, with other entries.
@@ -87,7 +87,7 @@ impl GinIndex {
             return Ok(known);
         }
         let mut bytes = 0;
-        let mut cursor = self.tree.scan(range(), false);
+        let mut cursor = self.tree.scan(range(), false).untracked();
         while let Some((key, _)) = cursor.next(tx)? {
             bytes += key.len() as i64;
         }

@@ -104,7 +104,8 @@ impl GinIndex {
         search: &GinSearch,
         found: &mut dyn FnMut(Found),
     ) -> Result<()> {
-        let mut cursor = self.tree.scan(pending::range(), false);
+        tx.reads_page(self.rel, super::PENDING_LIST);
+        let mut cursor = self.tree.scan(pending::range(), false).untracked();
         while let Some((bytes, _)) = cursor.next(tx)? {
             let Some((root, key)) = pending::read(bytes) else { continue };
             let mut recheck = false;
@@ -120,6 +121,16 @@ impl GinIndex {
             }
         }
         Ok(())
+    }
+
+    /// Whether an entry has more than one segment of rows.
+    fn is_long(&self, entry: &[u8]) -> Result<bool> {
+        let mut segments = 0;
+        self.tree.read_range(&KeyRange::prefix(entry), &mut |_| {
+            segments += 1;
+            segments < 2
+        })?;
+        Ok(segments > 1)
     }
 
     /// All rows whose value in a column is not NULL.
@@ -197,7 +208,11 @@ impl EntryStream {
             EntryStream { cursor: None, rows: Vec::new(), at: 0, next: None, spare: Vec::new() };
         match entry {
             EntrySearch::Exact(entry) => {
-                let cursor = index.tree.scan(KeyRange::prefix(entry), false);
+                let mut cursor = index.tree.scan(KeyRange::prefix(entry), false);
+                if tx.tracks_reads() && index.is_long(entry)? {
+                    tx.reads_page(index.rel, super::read_of_entry(entry));
+                    cursor = cursor.untracked();
+                }
                 stream.cursor = Some((cursor, entry.len()));
                 stream.pull(tx)?;
             }

@@ -37,12 +37,6 @@ impl GistIndex {
         self.check_key(key)?;
         let mut searched = self.shared().writing.lock();
         let (path, leaf) = self.descend(key)?;
-        if let Some(tx) = tx {
-            tx.writes_page(self.rel, leaf)?;
-            for step in path.iter().filter(|step| step.grown.is_some()) {
-                tx.writes_page(self.rel, step.block)?;
-            }
-        }
         faults::reach(Fault::IndexInsert)?;
         let cell = Cell { target: Target::Row(root), key: key.to_vec() };
         while !self.apply(tx, &path, leaf, &cell)? {
@@ -112,8 +106,16 @@ impl GistIndex {
                 }
             }
         }
-        self.write(tx, changes)?;
-        Ok(true)
+        // Those who would have found the entry have read one of these: the leaf, or a page whose keys led past it.
+        let grown = path.iter().filter(|step| step.grown.is_some()).map(|step| step.block);
+        let read: Vec<u32> = grown.chain([leaf]).collect();
+        let fresh: Vec<u32> =
+            changes.iter().flat_map(|(_, one)| one.fresh()).map(|(block, ..)| *block).collect();
+        let written = self.write(tx, changes, &read);
+        if written.is_err() {
+            self.shared().spare.lock().extend(fresh.into_iter().rev());
+        }
+        written.map(|()| true)
     }
 
     /// The fate of a page that is to have a cell in the place of another, and further ones. None: the
@@ -193,7 +195,13 @@ impl GistIndex {
         self.divide(go, groups)
     }
 
-    fn write(&self, tx: Option<&Transaction>, plan: Vec<(u32, Change)>) -> Result<()> {
+    /// Writes the pages of a plan, unless a serializable transaction that has read one of `read` forbids it.
+    fn write(
+        &self,
+        tx: Option<&Transaction>,
+        plan: Vec<(u32, Change)>,
+        read: &[u32],
+    ) -> Result<()> {
         let splits = plan.iter().any(|(_, one)| !matches!(one, Change::Put { .. }));
         // Latches first, so that nothing fails once a page is changed.
         let mut mtr = self.storage.mtr();
@@ -201,6 +209,10 @@ impl GistIndex {
         let mut fresh = Vec::new();
         for (block, one) in &plan {
             pages.push(mtr.latch(PageId::main(self.rel, *block))?);
+            if let (Some(tx), true) = (tx, read.contains(block)) {
+                // Under the latch: who reads the page later finds the entry.
+                tx.writes_page(self.rel, *block)?;
+            }
             for (new, ..) in one.fresh() {
                 let page = self.storage.pool.pin_new(PageId::main(self.rel, *new))?.write();
                 fresh.push(mtr.add(page));

@@ -61,7 +61,7 @@ impl HashIndex {
                 Attempt::Done => break,
                 Attempt::Overflowed => {
                     self.note_rows(1)?;
-                    return self.grow(tx.manager());
+                    return self.grow();
                 }
                 Attempt::NeedPages => self.refill()?,
                 Attempt::Unfinished(bucket) => self.finish_split_of(bucket)?,
@@ -83,7 +83,7 @@ impl HashIndex {
         if chained.flags() & (SPLITTING | FILLING) != 0 {
             return Ok(Attempt::Unfinished(chained.bucket()));
         }
-        tx.writes_page(self.rel, first.id().block)?;
+        tx.writes_page(self.rel, super::read_of_code(code))?;
         faults::reach(Fault::IndexInsert)?;
         if chained.has_room() {
             self.put(first, entry);

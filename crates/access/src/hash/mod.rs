@@ -89,6 +89,12 @@ impl HashState {
     }
 }
 
+/// What serializable transactions note of a look-up: not its bucket's page, but the code, so that those with others
+/// in the same bucket are no conflict. One bit is left out: all ones stand for the whole index.
+fn read_of_code(code: u32) -> u32 {
+    code >> 1
+}
+
 /// The hash code of a key.
 pub fn code(key: &[u8]) -> u32 {
     const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -171,7 +177,7 @@ impl HashIndex {
         loop {
             sched::check_interrupts()?;
             let pinned = self.pin(self.locate(code)?)?;
-            tx.reads_page(self.rel, pinned.id().block);
+            tx.reads_page(self.rel, read_of_code(code));
             let guard = pinned.read();
             let first = Chained(guard.page());
             if !first.is_primary() {
@@ -193,7 +199,6 @@ impl HashIndex {
             if !first.takes(code) {
                 continue;
             }
-            tx.reads_page(self.rel, old.id().block);
             self.read_chain(Chained(old_guard.page()), code, each)?;
             return self.read_chain(first, code, each);
         }

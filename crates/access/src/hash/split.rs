@@ -2,7 +2,6 @@
 
 use base::{PageId, Result};
 use storage::{Mtr, PageRef, WriteGuard};
-use txn::TxnManager;
 
 use super::HashIndex;
 use super::insert::FILL;
@@ -13,7 +12,7 @@ use super::page::{
 
 impl HashIndex {
     /// Splits a bucket if the index has become full; not when somebody else does it.
-    pub(super) fn grow(&self, manager: &TxnManager) -> Result<()> {
+    pub(super) fn grow(&self) -> Result<()> {
         let Some(_turn) = self.shared().splitting.try_lock() else { return Ok(()) };
         let rows = self.rows()?;
         let meta = self.meta()?;
@@ -22,11 +21,11 @@ impl HashIndex {
         if rows <= buckets * FILL as i64 || meta.shape.max >= last {
             return Ok(());
         }
-        self.split(manager, meta.shape)
+        self.split(meta.shape)
     }
 
     /// Splits the next bucket; the caller has the turn.
-    fn split(&self, manager: &TxnManager, before: Shape) -> Result<()> {
+    fn split(&self, before: Shape) -> Result<()> {
         let (shape, origin) = before.grown();
         let old = loop {
             let guard = self.pin(self.block_of(origin)?)?.write();
@@ -61,7 +60,6 @@ impl HashIndex {
         let directory_page = fresh.write();
         let meta_page = self.pin(0)?.write();
         let mut meta = page::read_meta(meta_page.page()).ok_or_else(|| self.corrupted(0))?;
-        manager.serial.page_split(self.rel, old.id().block, new);
         let mut mtr = self.storage.mtr();
         let (old, new_ref) = (mtr.add(old), mtr.add(new_page));
         let (directory_ref, meta_ref) = (mtr.add(directory_page), mtr.add(meta_page));
