@@ -76,6 +76,14 @@ pub trait SessionHooks {
     }
     /// NOTICE, WARNING and kin.
     fn notice(&mut self, severity: &'static str, error: base::Error);
+    /// Sends the notices so far, so that they are there before the session waits. The log must be durable up to
+    /// `durable` before.
+    ///
+    /// # Errors
+    /// Fatal ones: the connection broke.
+    fn send_notices(&mut self, _durable: base::Lsn) -> Result<()> {
+        Ok(())
+    }
     /// What the session knows of sequences.
     fn sequences(&mut self) -> &mut SessionSequences;
     /// Checks that wait for the transaction's end.

@@ -90,7 +90,7 @@ impl Frame<'_> {
         let level = if raise.level == "DEBUG" { "DEBUG1" } else { raise.level };
         let context = self.context(cx);
         cx.hooks.notice(level, error.context(context));
-        Ok(())
+        cx.hooks.send_notices(cx.tx.durability_needed())
     }
 
     fn formatted(

@@ -107,6 +107,11 @@ impl Outer<'_> {
         result.map_err(|e| foreign(e, text))
     }
 
+    /// Whether the session is itself one of an autonomous transaction.
+    pub(super) fn is_inner(&self) -> bool {
+        self.nesting > 0
+    }
+
     fn session(&self, settings: &SessionSettings) -> Box<SessionState> {
         let owner = self.server.engine.txn.new_inner_owner(self.owner);
         let (server, entry, socket) = (self.server, self.entry, self.socket);

@@ -698,6 +698,16 @@ impl SessionHooks for Hooks<'_> {
         self.warn(severity, &error);
     }
 
+    fn send_notices(&mut self, durable: base::Lsn) -> Result<()> {
+        let mut out = self.out.borrow_mut();
+        // Notices of an autonomous transaction follow what the outer session has to say.
+        if self.outer.is_inner() || out.complete != out.buffer.len() {
+            return Ok(());
+        }
+        out.need_durable(durable);
+        out.send()
+    }
+
     fn sequences(&mut self) -> &mut exec::SessionSequences {
         self.sequences
     }
