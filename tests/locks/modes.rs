@@ -14,8 +14,14 @@ const HELD: &str = "SELECT string_agg(line, ', ' ORDER BY line) FROM (SELECT DIS
                     l.mode)) x WHERE line NOT LIKE '% AccessShareLock'";
 
 const MODES: [&str; 8] = [
-    "ACCESS SHARE", "ROW SHARE", "ROW EXCLUSIVE", "SHARE UPDATE EXCLUSIVE", "SHARE", "SHARE ROW EXCLUSIVE",
-    "EXCLUSIVE", "ACCESS EXCLUSIVE",
+    "ACCESS SHARE",
+    "ROW SHARE",
+    "ROW EXCLUSIVE",
+    "SHARE UPDATE EXCLUSIVE",
+    "SHARE",
+    "SHARE ROW EXCLUSIVE",
+    "EXCLUSIVE",
+    "ACCESS EXCLUSIVE",
 ];
 
 fn read(name: &str) -> String {
@@ -32,8 +38,10 @@ fn taken(port: u16, forms: &[&str]) -> Vec<String> {
         (answer.error, value)
     };
     assert_eq!(run(&read("modes.sql")).0, None);
-    run("CREATE TABLE known AS SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace \
-         AND relkind <> 'i' AND relkind <> 'I'");
+    run(
+        "CREATE TABLE known AS SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace \
+         AND relkind <> 'i' AND relkind <> 'I'",
+    );
     let mut all = Vec::new();
     for form in forms {
         if let Some(form) = form.strip_prefix('!') {
@@ -56,8 +64,10 @@ fn conflicts(port: u16, form: &str) -> String {
         holder.query(&format!("BEGIN; LOCK TABLE t IN {mode} MODE")).unwrap();
         other.query("SET lock_timeout = '100ms'").unwrap();
         let parts = form.split("; ");
-        let errors: Vec<String> =
-            parts.filter_map(|part| other.query(part).unwrap().error).map(|(code, _)| code).collect();
+        let errors: Vec<String> = parts
+            .filter_map(|part| other.query(part).unwrap().error)
+            .map(|(code, _)| code)
+            .collect();
         if !errors.is_empty() {
             all.push(format!("{mode} {}", errors.join(" ")));
         }

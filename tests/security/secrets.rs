@@ -61,9 +61,9 @@ fn files_with_secret(dir: &Path, found: &mut Vec<String>) {
         let path = entry.path();
         if path.is_dir() {
             files_with_secret(&path, found);
-        } else if fs::read(&path).is_ok_and(|bytes| {
-            bytes.windows(SECRET.len()).any(|part| part == SECRET.as_bytes())
-        }) {
+        } else if fs::read(&path)
+            .is_ok_and(|bytes| bytes.windows(SECRET.len()).any(|part| part == SECRET.as_bytes()))
+        {
             found.push(path.display().to_string());
         }
     }
@@ -72,7 +72,8 @@ fn files_with_secret(dir: &Path, found: &mut Vec<String>) {
 #[test]
 fn secrets_are_kept_from_views_log_and_history() {
     let dir = TempDir::new("secrets");
-    let settings = ["log_statement=all", "log_min_duration_statement=0", "log_error_verbosity=verbose"];
+    let settings =
+        ["log_statement=all", "log_min_duration_statement=0", "log_error_verbosity=verbose"];
     let server = Server::start(&dir.path().join("data"), &settings);
     for statement in STATEMENTS {
         // Some fail, as they should: in the log they are all.
@@ -82,7 +83,8 @@ fn secrets_are_kept_from_views_log_and_history() {
             assert!(!rows.contains(SECRET), "{statement}\n{view}\n{rows}");
         }
     }
-    let shown = server.query("SET ROLE keeper; SELECT name FROM pg_settings WHERE setting LIKE '%geheim%'");
+    let shown =
+        server.query("SET ROLE keeper; SELECT name FROM pg_settings WHERE setting LIKE '%geheim%'");
     assert_eq!(shown, "");
     let data = server.dir.clone();
     assert!(server.stop());
@@ -103,7 +105,8 @@ fn names_make_no_lines_of_the_log() {
     let settings = [&*http, "authentication_failure_delay=1"];
     let server = Server::start(&dir.path().join("data"), &settings);
     let forged = "x\n2026-01-01 00:00:00.000 UTC [1] LOG:  forged\n\tDETAIL:  forged\r\nforged";
-    let hosts = "host all postgres all trust\nhost trusted all all trust\nhost all all all scram-sha-256\n";
+    let hosts =
+        "host all postgres all trust\nhost trusted all all trust\nhost all all all scram-sha-256\n";
     fs::write(server.dir.join("pg_hba.conf"), hosts).expect("the rules can be written");
     assert_eq!(server.query("SELECT pg_reload_conf()"), "t");
     for pairs in [
@@ -117,7 +120,9 @@ fn names_make_no_lines_of_the_log() {
     ] {
         let mut raw = Raw::open(server.port);
         raw.send(&startup(196_608, &pairs));
-        raw.until(|line| line.starts_with('E') || line.starts_with('R') || line.starts_with("closed"));
+        raw.until(|line| {
+            line.starts_with('E') || line.starts_with('R') || line.starts_with("closed")
+        });
         if pairs[0].1 == forged {
             // An answer to the challenge, which is none.
             raw.send(&crate::support::raw::message(b'p', b"SCRAM-SHA-256\0\0\0\0\x04n,,x"));
@@ -157,7 +162,10 @@ fn passwords_over_http_are_compared_in_turn() {
         guesses.push(stream);
     }
     // A request behind them on a connection of its own, to know that they have been looked at.
-    assert_eq!(get_as(port, "/metrics", &format!("Authorization: Bearer {}\r\n", token(port))).status, 200);
+    assert_eq!(
+        get_as(port, "/metrics", &format!("Authorization: Bearer {}\r\n", token(port))).status,
+        200
+    );
     assert_eq!(get_as(port, "/metrics", right).status, 200, "what was right lately is let in");
     // `postgres:right` is a guess, too, and must wait: too long.
     let other = get_as(port, "/metrics", "Authorization: Basic cG9zdGdyZXM6cmlnaHQ=\r\n");
