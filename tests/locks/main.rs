@@ -5,6 +5,5 @@ mod support;
 
 mod blocking;
 mod isolation;
-mod modes;
 mod serializable;
 mod waits;
