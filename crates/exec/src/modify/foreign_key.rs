@@ -773,6 +773,17 @@ fn key_gone(
         return Ok(());
     }
     let still_referenced = |run: &mut Run<'_, '_>| {
+        if let (Some(whole), Some(new)) = (&fk.whole, new) {
+            let back = crate::partition::numbers(&parent.table, whole);
+            let columns: Vec<u16> =
+                fk.key.referenced.iter().map(|n| back[usize::from(*n) - 1]).collect();
+            let to = partition_with(whole, &columns, new, run)?;
+            if to.is_some_and(|(part, _)| part.oid != parent.table.oid) {
+                // The row has moved to another partition: a change of the whole.
+                let key = (&columns[..], old);
+                return Err(errors::still_referenced(run.cx, whole, &fk.child, &fk.name, key));
+            }
+        }
         let key = (&fk.key.referenced[..], old);
         Err(errors::still_referenced(run.cx, &parent.table, &fk.child, &fk.name, key))
     };
