@@ -18,7 +18,7 @@ use crate::ops::bitmap_heap_scan::{EXACT_PAGES, LOSSY_PAGES, REMOVED_BY_RECHECK}
 use crate::ops::gather::LAUNCHED;
 use crate::ops::hash_join::HASH;
 use crate::ops::index_only_scan::HEAP_FETCHES;
-use crate::ops::measure::{Measure, REMOVED_BY_FILTER, REMOVED_BY_JOIN};
+use crate::ops::measure::{Measure, OfWorker, REMOVED_BY_FILTER, REMOVED_BY_JOIN};
 use crate::ops::memoize::COUNTS;
 use crate::ops::sort::METHODS;
 
@@ -1007,15 +1007,24 @@ fn show_partial(shown: &mut Shown) {
         facts.for_each(|(_, value)| *value = mode.to_owned());
     };
     let details = shown.details.iter().filter(|(name, _)| *name == "Group Key");
+    let details: Vec<_> = details.cloned().collect();
+    // The threads share one table of groups, so what each has made is not counted: all of them, as far as it had rows.
+    let removed = shown.counted(REMOVED_BY_FILTER).unwrap_or(0);
+    let groups = shown.measure.as_ref().map_or(0, |m| (m.rows + removed) / m.loops.max(1));
+    let least = u64::from(details.is_empty());
+    let measure = of_threads(&gather, |rows| groups.min(rows).max(least));
+    if let (Some(gather), Some(partial)) = (&mut gather.measure, &measure) {
+        gather.rows = partial.rows;
+    }
     let mut partial = Shown {
         kind: shown.kind.clone(),
         on: String::new(),
         facts: vec![],
         node_type: shown.node_type,
         strategy: shown.strategy.clone(),
-        details: details.cloned().collect(),
+        details,
         estimate: gather.estimate,
-        measure: gather.measure.clone().map(|m| Measure { counts: vec![], ..m }),
+        measure,
         title: None,
         children: std::mem::take(&mut gather.children),
     };
@@ -1025,15 +1034,39 @@ fn show_partial(shown: &mut Shown) {
     shown.children.push(gather);
 }
 
+/// What a step does that each thread takes with the rows of its input, the Gather's: once for each, and `rows` of
+/// those that the thread has had.
+fn of_threads(gather: &Shown, rows: impl Fn(u64) -> u64) -> Option<Measure> {
+    let (all, input) = (gather.measure.as_ref()?, gather.children.first()?.measure.as_ref()?);
+    let each = |of: u64, loops: u64| match loops {
+        0 => 0,
+        loops => rows(of.div_ceil(loops)) * loops,
+    };
+    let worker = |w: &OfWorker| OfWorker { rows: each(w.rows, w.loops), startup: w.total, ..*w };
+    Some(Measure {
+        loops: input.loops,
+        rows: each(input.rows, input.loops),
+        startup: input.total,
+        total: input.total,
+        workers: input.workers.iter().map(worker).collect(),
+        counts: vec![],
+        ..all.clone()
+    })
+}
+
 /// A sort by several threads is shown as PostgreSQL does: sorts whose rows a Gather Merge brings together.
 fn show_merge(mut sort: Shown) -> Shown {
     let Some(mut gather) = sort.children.pop() else { return sort };
     gather.kind = "Gather Merge".to_owned();
+    // As many as were asked for, which are all but below a LIMIT.
+    let asked = sort.measure.as_ref().map_or(0, |m| m.rows / m.loops.max(1));
+    let had = gather.children.first().and_then(|c| c.measure.as_ref()).map_or(0, |m| m.rows);
+    let each = of_threads(&gather, |rows| rows.min(asked));
+    let each = each.map(|m| Measure { rows: m.rows.min(had), ..m });
     gather.title = sort.title.take();
     sort.children.splice(0..0, std::mem::take(&mut gather.children));
     std::mem::swap(&mut sort.estimate, &mut gather.estimate);
-    let rows = gather.measure.clone().map(|m| Measure { counts: vec![], ..m });
-    gather.measure = std::mem::replace(&mut sort.measure, rows);
+    gather.measure = std::mem::replace(&mut sort.measure, each);
     gather.children.push(sort);
     gather
 }
