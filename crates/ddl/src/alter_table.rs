@@ -94,10 +94,33 @@ fn check_typed(step: &AlterTable) -> Result<()> {
     Err(err!(WRONG_OBJECT_TYPE, "cannot {what}"))
 }
 
+/// Whether a storage parameter of a table, view or index is changed while nobody reads: what plans and scans depend
+/// on.
+fn keeps_out(option: &str) -> bool {
+    const OPTIONS: &[&str] = &[
+        "autosummarize",
+        "buffering",
+        "check_option",
+        "fastupdate",
+        "gin_pending_list_limit",
+        "pages_per_range",
+        "security_barrier",
+        "security_invoker",
+        "user_catalog_table",
+    ];
+    OPTIONS.contains(&option)
+}
+
 /// The weakest lock under which all steps may run: the manual's notes on ALTER TABLE. A step that only
 /// says how later statements go on lets readers and writers be.
 fn lock_level(steps: &[AlterTable]) -> LockMode {
     let level = |step: &AlterTable| match step {
+        AlterTable::SetOptions(options) if options.iter().any(|(name, _)| keeps_out(name)) => {
+            LockMode::AccessExclusive
+        }
+        AlterTable::ResetOptions(names) if names.iter().any(|name| keeps_out(name)) => {
+            LockMode::AccessExclusive
+        }
         AlterTable::SetOptions(_)
         | AlterTable::ResetOptions(_)
         | AlterTable::ClusterOn(_)
@@ -121,8 +144,14 @@ fn alter_index(id: u32, steps: &[AlterTable], cx: &mut ExecContext<'_>) -> Resul
     for step in steps {
         let view = cx.catalog_tx.view();
         let Some(index) = view.index(id) else { return Ok(()) };
-        let table = index.table;
-        super::lock(cx, table, LockMode::ShareUpdateExclusive)?;
+        // Readers lock tables, not their indexes.
+        let mode = match step {
+            AlterTable::SetOptions(_) | AlterTable::ResetOptions(_) => {
+                lock_level(std::slice::from_ref(step))
+            }
+            _ => LockMode::ShareUpdateExclusive,
+        };
+        super::lock(cx, index.table, mode)?;
         let view = cx.catalog_tx.view();
         let Some(mut index) = view.index(id).map(|i| catalog::Index::clone(i)) else {
             return Ok(());
@@ -230,11 +259,14 @@ pub(crate) fn run_step(
             inherit::check_not_null(cx, id, column, only, *not_null)?;
             inherit::each(cx, id, only, |cx, id| set_not_null(cx, id, column, *not_null))
         }
-        AlterTable::SetStatistics { column, target } => inherit::each(cx, id, only, |cx, id| {
-            let mut table = refresh(cx, id)?;
-            column_mut(&mut table, column)?.statistics = *target;
-            put(cx, table)
-        }),
+        AlterTable::SetStatistics { column, target } => {
+            let mode = LockMode::ShareUpdateExclusive;
+            inherit::each_under(cx, id, only, mode, |cx, id| {
+                let mut table = refresh(cx, id)?;
+                column_mut(&mut table, column)?.statistics = *target;
+                put(cx, table)
+            })
+        }
         AlterTable::Keep { column, how } => {
             let alone = matches!(how, ColumnKeeping::Options { .. });
             inherit::each(cx, id, only || alone, |cx, id| keep(cx, id, column, how))

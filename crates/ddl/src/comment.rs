@@ -16,6 +16,7 @@ use super::comment_builtin::{self, BuiltIn};
 use super::{function, relation};
 use exec::context::ExecContext;
 use exec::rights;
+use txn::LockMode;
 
 /// The object's oid and the column's number.
 fn target(
@@ -378,6 +379,13 @@ fn on_named(
         found => found?,
     };
     check_owner(kind, object, cx)?;
+    if matches!(
+        kind,
+        "TABLE" | "COLUMN" | "VIEW" | "MATERIALIZED VIEW" | "FOREIGN TABLE" | "SEQUENCE"
+    ) {
+        // It is not dropped meanwhile.
+        super::lock(cx, object, LockMode::ShareUpdateExclusive)?;
+    }
     put(object, column, if kind == "RULE" { class::REWRITE } else { 0 }, text, cx)
 }
 

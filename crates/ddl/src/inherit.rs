@@ -115,7 +115,10 @@ pub fn each(
 }
 
 /// As [`each`]; those that inherit are locked in `mode`.
-fn each_under(
+///
+/// # Errors
+/// The step's.
+pub fn each_under(
     cx: &mut ExecContext<'_>,
     id: u32,
     only: bool,
@@ -535,6 +538,10 @@ pub fn drop_constraint(
     }
     if only && found.is_inheritable() {
         expect_no_partitions(cx, &table, "remove constraint")?;
+    }
+    if let Some((_, key)) = table.foreign_keys().find(|(c, _)| c.oid == found.oid) {
+        // Changes of the table that it refers to fire its triggers.
+        lock(cx, key.table, LockMode::AccessExclusive)?;
     }
     let mut items = vec![Item::Constraint(id, found.oid)];
     if found.is_inheritable() {

@@ -73,7 +73,7 @@ fn relation(kind: &str, old: &Name, to: &str, cx: &mut ExecContext<'_>) -> Resul
             follow(cx, &[table.oid], Object::Table(Box::new(table)))
         }
         Relation::Sequence(sequence) => {
-            lock(cx, sequence.oid, LockMode::ShareRowExclusive)?;
+            lock(cx, sequence.oid, LockMode::AccessExclusive)?;
             name::reserve_relation(cx, sequence.schema, to)?;
             let renamed = Sequence { name: to.to_owned(), ..Sequence::clone(&sequence) };
             cx.catalog_tx.put(cx.tx, Object::Sequence(Box::new(renamed)))

@@ -237,7 +237,7 @@ impl GinIndex {
         err!(INDEX_CORRUPTED, "index {}: {what}", self.rel.0).hint("Please REINDEX it.")
     }
 
-    /// What is done under the latch of a page before an entry is added to it.
+    /// The check under the latch of a page before an entry is added to it.
     fn before_write<'a>(
         &'a self,
         tx: &'a Transaction,

@@ -89,7 +89,7 @@ impl HashState {
     }
 }
 
-/// What serializable transactions note of a look-up: not its bucket's page, but the code, so that those with others
+/// Serializable transactions note this of a look-up: not its bucket's page, but the code, so that those with others
 /// in the same bucket are no conflict. One bit is left out: all ones stand for the whole index.
 fn read_of_code(code: u32) -> u32 {
     code >> 1

@@ -130,7 +130,12 @@ fn named(cx: &mut ExecContext<'_>, name: &Name, work: Work, tasks: &mut Vec<Task
 pub fn run(names: &[Name], work: Work, cx: &mut ExecContext<'_>) -> Result<()> {
     let mut tasks = Vec::new();
     if names.is_empty() {
-        for table in cx.catalog_tx.view().tables().filter(|t| t.rel != 0) {
+        for table in cx
+            .catalog_tx
+            .view()
+            .tables()
+            .filter(|t| t.rel != 0 || work.analyze && t.is_partitioned())
+        {
             if is_allowed(cx, table, work.what()) {
                 tasks.push(Task { table: table.oid, named: false });
             }

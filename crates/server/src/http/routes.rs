@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use base::WaitEvent;
 use base::settings::{live_int, setting};
 
 use super::client::{Answer, Asker, Pending};
