@@ -398,12 +398,12 @@ impl Pool {
             let mut lanes = self.lock();
             lanes.numbers += 1;
             let serial = lanes.numbers;
-            if let Some(lane) = lanes.idle.pop() {
+            let left = lanes.abandoned.get(&role).copied().unwrap_or(0);
+            let crowded = left >= limit().cast_signed();
+            if !crowded && let Some(lane) = lanes.idle.pop() {
                 *lane.holder() = holder();
                 return Ok((lane, serial));
             }
-            let left = lanes.abandoned.get(&role).copied().unwrap_or(0);
-            let crowded = left >= limit().cast_signed();
             let until = crowded.then(|| *patience.get_or_insert_with(|| Instant::now() + PATIENCE));
             if until.is_some_and(|until| Instant::now() >= until) {
                 return Err(err!(
