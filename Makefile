@@ -225,8 +225,8 @@ bench-sessions:
 	$(RELEASE) build --release --quiet -p threadgres
 	target/release/threadgres lab sessions -o bench/results/sessions.md $(SESSIONS)
 
-# For how long statements that work on much hold their worker, and the worst SELECT 1 beside 50 sessions that run each
-# for BYSTANDER_SECONDS (0: no crowd). One of them: make bench-bystander BYSTANDER=json_agg
+# For how long statements that work on much hold their worker, and the worst SELECT 1 beside one session and beside 50 that
+# run each for BYSTANDER_SECONDS (0: no crowd). One of them: make bench-bystander BYSTANDER=json_agg
 BYSTANDER_SECONDS ?= 2
 bench-bystander:
 	@scripts/need build clients
@@ -304,7 +304,7 @@ docs:
 
 # The model checks of the lightweight lock and of park and unpark.
 loom:
-	RUSTFLAGS="--cfg loom" cargo test -p sched --release --target-dir target/loom --test loom_lwlock --test loom_parking
+	RUSTFLAGS="--cfg loom" cargo test -p sched --release --target-dir target/loom --test loom_lwlock --test loom_parking --test loom_tenure
 
 # The locks with condition variables, cancellation and timeouts under many random schedules:
 # make shuttle SCHEDULES=100000

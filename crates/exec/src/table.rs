@@ -478,13 +478,17 @@ std::thread_local! {
         const { std::cell::Cell::new([(0, 0); HINTS]) };
 }
 
+// Neither is inlined: a task that waits between the two may go on on another thread.
+
 /// Where this worker last put a row of the relation.
+#[inline(never)]
 pub fn insert_hint(rel: RelId) -> InsertHint {
     let (owner, block) = INSERT_HINTS.get()[rel.0 as usize % HINTS];
     InsertHint { block: (owner == rel.0).then_some(block) }
 }
 
 /// Remembers it.
+#[inline(never)]
 pub fn keep_insert_hint(rel: RelId, hint: InsertHint) {
     if let Some(block) = hint.block {
         let mut hints = INSERT_HINTS.get();

@@ -5,7 +5,8 @@
 //! * A **task** is what can wait: a session (on a coroutine or, with `session_model = thread`, on its
 //!   own pthread) or a background thread. Every wait goes through [`park`], which takes the wait
 //!   event; [`Task::unpark`] before `park` is remembered.
-//! * A task that has started stays with its worker.
+//! * A task that has started stays with its worker. The thread that serves the worker may change: a task that holds its
+//!   thread for long is left alone with it, and another thread goes on with the worker ([`worker`]).
 //! * A call that may wait for a disk goes to an **I/O worker** meanwhile ([`blocking`]).
 //!
 //! ```text
@@ -73,6 +74,10 @@ mod sys;
 #[cfg(not(any(loom, shuttle)))]
 pub mod task;
 #[cfg(not(any(loom, shuttle)))]
+mod tenure;
+#[cfg(loom)]
+pub mod tenure;
+#[cfg(not(any(loom, shuttle)))]
 pub mod worker;
 #[cfg(not(any(loom, shuttle)))]
 pub mod yardstick;
@@ -98,8 +103,8 @@ pub use {
         spawn_task, spawn_thread, timed, unhurried, used, with_current, yield_now,
     },
     worker::{
-        Acceptor, Lines, Readiness, Source, Workers, leave, uses, wait_readable, wait_readable_or,
-        wait_while_saturated, wait_writable, will_use,
+        Acceptor, Held, Lines, OnHeld, Readiness, Source, WorkerState, Workers, leave, uses,
+        wait_readable, wait_readable_or, wait_while_saturated, wait_writable, will_use,
     },
 };
 #[cfg(not(loom))]

@@ -1,11 +1,12 @@
 //! The thread-local state of each pthread: its running task, and (on workers) its worker and the running
 //! coroutine.
 //!
-//! A task that has started never changes threads, and pooled coroutines stay with their worker, so
-//! an address of a thread-local that a compiler keeps across a suspension stays right. To not
-//! depend on that alone, [`local`] is never inlined.
+//! A suspended task may go on on another thread, when its worker's was held (`worker/watchdog.rs`). So nobody keeps a
+//! [`Local`] across a call that may suspend, and [`local`] is neither inlined nor taken by the compiler for a
+//! function whose second call answers as the first.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Deref;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::coroutine::Yielder;
 use crate::observe::OfThread;
 use crate::task::{Task, TaskRef};
+use crate::tenure::Tenure;
 use crate::worker::Worker;
 
 /// See the module. All fields are plain cells: only this thread reads them.
@@ -34,8 +36,10 @@ pub(crate) struct Local {
     pub stack_bytes: Cell<usize>,
     /// The same for the thread's own stack.
     pub native_limit: Cell<usize>,
-    /// The worker of this thread; null elsewhere.
+    /// The worker of this thread; null elsewhere. It may have been taken from the thread.
     pub worker: Cell<*const Worker>,
+    /// The thread's tenure of it.
+    pub tenure: Cell<*const Tenure>,
     /// When that happened which the running task has just noted; 0: too long ago, or nothing. See
     /// [`crate::clock::recent_ns`].
     pub reading: Cell<u64>,
@@ -63,6 +67,7 @@ thread_local! {
             stack_bytes: Cell::new(0),
             native_limit: Cell::new(0),
             worker: Cell::new(ptr::null()),
+            tenure: Cell::new(ptr::null()),
             reading: Cell::new(0),
             idle_since: Cell::new(0),
             own: Cell::new(ptr::null()),
@@ -86,9 +91,12 @@ impl Drop for Own {
 /// How many calls of `check_interrupts` may pass between two looks at the clock.
 pub(crate) const CHECKS_BETWEEN_CLOCKS: u32 = 16;
 
-/// This thread's cells.
+/// This thread's cells. Not to be kept across a suspension.
 #[inline(never)]
 pub(crate) fn local() -> &'static Local {
+    // Without a side effect two calls could become one, also across a suspension.
+    // SAFETY: no instruction at all.
+    unsafe { std::arch::asm!("", options(nostack, preserves_flags)) };
     // SAFETY: LOCAL has no destructor and lives as long as its thread; the reference is used by
     // this thread only (Local is not Sync, so it can't be sent away).
     LOCAL.with(|l| unsafe { &*ptr::from_ref(l) })
@@ -105,11 +113,39 @@ impl Local {
         unsafe { &*self.task.get() }
     }
 
-    /// The worker of this thread.
+    /// The worker of this thread, to be touched until the guard is dropped, before any suspension. None, too,
+    /// when it has been taken from the thread.
     #[inline]
-    pub fn worker(&self) -> Option<&Worker> {
-        // SAFETY: a worker clears the field before it goes.
-        unsafe { self.worker.get().as_ref() }
+    pub fn worker(&self) -> Option<AtWorker<'_>> {
+        // SAFETY: both live until the fields are cleared.
+        let (worker, tenure) =
+            unsafe { (self.worker.get().as_ref()?, self.tenure.get().as_ref()?) };
+        if tenure.is_inside() {
+            return Some(AtWorker { worker, entered: None });
+        }
+        tenure.enter().then_some(AtWorker { worker, entered: Some(tenure) })
+    }
+
+    /// Whether the thread serves a worker, or has done so when it began the task that it runs.
+    #[inline]
+    pub fn is_workers(&self) -> bool {
+        !self.worker.get().is_null()
+    }
+
+    /// The running task has looked whether it is somebody else's turn.
+    #[inline]
+    pub fn note_visit(&self) {
+        // SAFETY: it lives until the field is cleared.
+        if let Some(tenure) = unsafe { self.tenure.get().as_ref() } {
+            tenure.visit();
+        }
+    }
+
+    /// The shared part of the thread's worker, of which anybody may ask.
+    #[inline]
+    pub fn worker_shared(&self) -> Option<&'static crate::worker::Shared> {
+        // SAFETY: it lives until the field is cleared, and the part that is read never changes.
+        unsafe { self.worker.get().as_ref() }.map(Worker::shared)
     }
 
     /// Whether the running code is on a coroutine's stack.
@@ -121,7 +157,7 @@ impl Local {
     /// Which ring of the history the thread writes, on a scale without bound: workers count from
     /// their own numbers, so that they don't meet.
     pub fn ring_index(&self) -> usize {
-        if let Some(worker) = self.worker() {
+        if let Some(worker) = self.worker_shared() {
             return worker.index();
         }
         if self.number.get() == 0 {
@@ -134,10 +170,30 @@ impl Local {
     /// a spin lock. Called before a waiter is known to others, since a panic would leave it there.
     pub fn assert_may_wait(&self) {
         debug_assert_eq!(self.spins.get(), 0, "a spin lock is held across a wait");
-        assert!(
-            self.on_coroutine() || self.worker.get().is_null(),
-            "a worker's own stack must not park"
-        );
+        assert!(self.on_coroutine() || !self.is_workers(), "a worker's own stack must not park");
+    }
+}
+
+/// The thread is inside its worker; see [`Local::worker`].
+pub(crate) struct AtWorker<'a> {
+    worker: &'a Worker,
+    /// To be left again.
+    entered: Option<&'a Tenure>,
+}
+
+impl Deref for AtWorker<'_> {
+    type Target = Worker;
+    fn deref(&self) -> &Worker {
+        self.worker
+    }
+}
+
+impl Drop for AtWorker<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(tenure) = self.entered {
+            tenure.leave();
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //!   interleaving of a few steps: tests/loom_lwlock.rs, tests/loom_parking.rs.
 //! * `--cfg shuttle` builds these and the mutex, the condition variable and the spin lock, and tries
 //!   many random schedules of longer stories with cancellation and timeouts: tests/shuttle.rs.
+//! * The handshake by which a held worker changes threads: tests/loom_tenure.rs.
 
 #[cfg(not(any(loom, shuttle)))]
 mod real {
@@ -15,6 +16,7 @@ mod real {
     use crate::local::{Local, local};
     use crate::observe::{TAG_MASK, count_acquisition};
     pub use crate::spin::Backoff;
+    pub(crate) use crate::sys::{heavy_fence, light_fence};
     pub use crate::task::{TaskRef, Wake, current, park, park_uninterruptible};
 
     /// Panics where nothing may wait.
@@ -22,7 +24,7 @@ mod real {
         crate::local::local().assert_may_wait();
     }
 
-    /// The running task as a holder of latches.
+    /// The running task as a holder of latches. Not to be kept across a wait.
     #[derive(Clone, Copy)]
     pub struct Me(&'static Local);
 
@@ -84,6 +86,15 @@ mod model {
     }
 
     pub fn assert_may_wait() {}
+
+    /// Both halves of the real one's pair are whole barriers.
+    pub fn light_fence() {
+        loom::sync::atomic::fence(Ordering::SeqCst);
+    }
+
+    pub fn heavy_fence() {
+        loom::sync::atomic::fence(Ordering::SeqCst);
+    }
 
     /// As the real one, but for the counts.
     #[derive(Clone, Copy)]

@@ -1,4 +1,6 @@
 //! Stacks: how much is left, and the way to the worker's own large one.
+//!
+//! A run that is suspended on a large stack may go on on another thread: what is put back is put back into that one's cells.
 
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
@@ -126,6 +128,32 @@ thread_local! {
     static SPARE: RefCell<Vec<LargeStack>> = const { RefCell::new(Vec::new()) };
 }
 
+// Neither is inlined: what runs on such a stack may go on on another thread, and there gives the stack back.
+
+#[inline(never)]
+fn take_spare() -> Option<LargeStack> {
+    SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten()
+}
+
+/// Keeps the mapping of one that is about to go, if it is worth that.
+#[inline(never)]
+fn keep_spare(stack: &LargeStack) -> bool {
+    let keep = |spare: &RefCell<Vec<LargeStack>>| {
+        let mut spare = spare.borrow_mut();
+        if stack.bytes != LARGE_BYTES_MIN || spare.len() == KEPT {
+            return false;
+        }
+        // SAFETY: the mapping is the stack's own, and nothing runs on it any more.
+        unsafe {
+            let unused = stack.low.byte_add(PAGE);
+            libc::madvise(unused, stack.bytes - PAGE - KEPT_BYTES, libc::MADV_DONTNEED);
+        }
+        spare.push(LargeStack { low: stack.low, bytes: stack.bytes });
+        true
+    };
+    SPARE.try_with(keep).unwrap_or(false)
+}
+
 /// A mapping with a guard page at its low end.
 struct LargeStack {
     low: *mut libc::c_void,
@@ -135,10 +163,7 @@ struct LargeStack {
 impl LargeStack {
     fn take(bytes: usize) -> Option<LargeStack> {
         let bytes = bytes.max(LARGE_BYTES_MIN).next_power_of_two();
-        let spare = match bytes {
-            LARGE_BYTES_MIN => SPARE.try_with(|s| s.borrow_mut().pop()).ok().flatten(),
-            _ => None,
-        };
+        let spare = if bytes == LARGE_BYTES_MIN { take_spare() } else { None };
         spare.or_else(|| LargeStack::new(bytes))
     }
 
@@ -170,20 +195,7 @@ impl LargeStack {
 
 impl Drop for LargeStack {
     fn drop(&mut self) {
-        let keep = |spare: &RefCell<Vec<LargeStack>>| {
-            let mut spare = spare.borrow_mut();
-            if self.bytes != LARGE_BYTES_MIN || spare.len() == KEPT {
-                return false;
-            }
-            // SAFETY: the mapping is this value's own, and nothing runs on it any more.
-            unsafe {
-                let unused = self.low.byte_add(PAGE);
-                libc::madvise(unused, self.bytes - PAGE - KEPT_BYTES, libc::MADV_DONTNEED);
-            }
-            spare.push(LargeStack { low: self.low, bytes: self.bytes });
-            true
-        };
-        if !SPARE.try_with(keep).unwrap_or(false) {
+        if !keep_spare(self) {
             // SAFETY: as above.
             unsafe { libc::munmap(self.low, self.bytes) };
         }

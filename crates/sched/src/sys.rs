@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence, fence};
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
@@ -71,6 +71,51 @@ pub fn futex_wake(word: &AtomicU32) {
             1,
         );
     }
+}
+
+// Commands of membarrier(2).
+const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
+const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
+
+/// Whether [`heavy_fence`] executes its barrier on other processors, too.
+static EXPEDITED: AtomicBool = AtomicBool::new(false);
+
+fn membarrier(command: libc::c_int) -> bool {
+    // SAFETY: no pointers.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+}
+
+/// From now on [`light_fence`] costs nothing, if the system allows it.
+pub fn prepare_fences() {
+    let registered = membarrier(REGISTER_PRIVATE_EXPEDITED);
+    if registered && membarrier(PRIVATE_EXPEDITED) {
+        EXPEDITED.store(true, Ordering::SeqCst);
+    }
+}
+
+/// A full barrier as seen by who executes a [`heavy_fence`]: its store before and its load after are in this order.
+#[inline]
+pub fn light_fence() {
+    match EXPEDITED.load(Ordering::Relaxed) {
+        true => compiler_fence(Ordering::SeqCst),
+        false => fence(Ordering::SeqCst),
+    }
+}
+
+/// A full barrier, on all processors that run this process where light fences count on it.
+pub fn heavy_fence() {
+    fence(Ordering::SeqCst);
+    if EXPEDITED.load(Ordering::SeqCst) {
+        // Registered, it fails no more.
+        membarrier(PRIVATE_EXPEDITED);
+    }
+    fence(Ordering::SeqCst);
+}
+
+/// The system's number of the calling thread.
+pub fn thread_id() -> i32 {
+    // SAFETY: no pointers.
+    unsafe { libc::gettid() }
 }
 
 /// Reads what the system has of this in its cache. Where that is nothing it begins to read it from the disk, if
@@ -239,8 +284,18 @@ pub fn unbind() {
     let _ = bind(processors());
 }
 
+/// From now on that thread of this process runs on all of [`processors`].
+pub fn unbind_thread(thread: i32) {
+    // As in `unbind`; and the thread may have ended.
+    let _ = bind_thread(thread, processors());
+}
+
 /// From now on the calling thread runs on these processors only.
 pub fn bind(processors: &[usize]) -> io::Result<()> {
+    bind_thread(0, processors)
+}
+
+fn bind_thread(thread: i32, processors: &[usize]) -> io::Result<()> {
     // SAFETY: all zeros are an empty set.
     let mut set = unsafe { std::mem::zeroed::<libc::cpu_set_t>() };
     for processor in processors {
@@ -248,7 +303,7 @@ pub fn bind(processors: &[usize]) -> io::Result<()> {
         unsafe { libc::CPU_SET(*processor, &mut set) };
     }
     // SAFETY: the kernel reads a set.
-    check(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) }).map(drop)
+    check(unsafe { libc::sched_setaffinity(thread, size_of_val(&set), &raw const set) }).map(drop)
 }
 
 /// Milliseconds from `now` to `deadline` for epoll and poll, rounded up; -1 for no deadline.

@@ -10,6 +10,7 @@ const SHARDS: usize = 32;
 pub(crate) struct Sharded([CachePadded<AtomicU64>; SHARDS]);
 
 thread_local! {
+    // Read only: the number of a thread where a task was before is as good.
     static SHARD: usize = {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS

@@ -121,7 +121,9 @@ fn random_uuid() -> Result<[u8; 16]> {
     Ok(bytes)
 }
 
-/// A number from 0 to below 1 (xorshift64*, Vigna 2016; seeded by the clock).
+/// A number from 0 to below 1 (xorshift64*, Vigna 2016; seeded by the clock). Not inlined: a task that waits between
+/// two calls may go on on another thread.
+#[inline(never)]
 pub fn random() -> f64 {
     let mut x = SEED.get();
     if x == 0 {

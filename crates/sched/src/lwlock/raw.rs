@@ -189,9 +189,10 @@ impl RawLwLock {
 
     #[inline]
     fn lock(&self, mode: Mode, object: impl FnOnce() -> WaitObject) {
-        let me = Me::now();
+        let mut me = Me::now();
         if !self.take_uncontended(mode, me) {
             self.lock_slow(mode, me, object());
+            me = Me::now(); // it may have waited
         }
         me.took((self.word.load(Ordering::Relaxed) >> TRANCHE_SHIFT) as usize);
     }
@@ -335,7 +336,7 @@ impl RawLwLock {
         unsafe { self.enqueue(&waiter) };
         self.release_queue_lock(0);
         let began = now_ns();
-        self.await_turn(&waiter, me, waiting);
+        self.await_turn(&waiter, waiting);
         counters.waited(now_ns() - began);
     }
 
@@ -365,9 +366,10 @@ impl RawLwLock {
     }
 
     /// Parks until the lock is this waiter's.
-    fn await_turn(&self, waiter: &Waiter, me: Me, mut waiting: Waiting) {
+    fn await_turn(&self, waiter: &Waiter, mut waiting: Waiting) {
         loop {
             park_uninterruptible(waiting, None);
+            let me = Me::now();
             match waiter.mode {
                 Mode::Shared if waiter.granted.load(Ordering::Acquire) => return,
                 Mode::Exclusive

@@ -35,7 +35,7 @@ pub(crate) fn end(local: &Local) {
     if is_measured() {
         let (began, now) = (local.turn_began.get(), thread_cpu_ns());
         local.turn_began.set(now);
-        if began != 0 && local.worker().is_some() {
+        if began != 0 && local.is_workers() {
             local.current().longest_turn.fetch_max(now.saturating_sub(began), Ordering::Relaxed);
         }
     }

@@ -20,7 +20,7 @@ use super::pool::Pool;
 use super::queue::{Item, Shared};
 use super::{Readiness, Source};
 use crate::clock::NEVER;
-use crate::coroutine::Coro;
+use crate::coroutine::{Coro, Step};
 use crate::spin::SpinLock;
 use crate::sys;
 use crate::task::{Interrupt, Task, TaskRef};
@@ -73,6 +73,8 @@ pub(crate) struct Conn {
     body: UnsafeCell<Body>,
     /// The suspended coroutine; only the owning worker touches it.
     pub(super) coro: UnsafeCell<Option<Coro>>,
+    /// How a run ended that is on its way back to its worker ([`super::watchdog`]), with its coroutine.
+    pub(super) back: UnsafeCell<Option<Step>>,
 }
 
 #[derive(Default)]
@@ -83,9 +85,11 @@ struct Body {
 }
 
 // SAFETY: `body` is written only while the connection is in nobody's hands (invariant 4 of the
-// module above) or, for `source`, by the one that holds ACTIVE; `coro` belongs to the owner.
+// module above) or, for `source`, by the one that holds ACTIVE; `coro` and `back` belong to the owner, or to the thread
+// on which the run is away from it until that has sent the run back.
 unsafe impl Sync for Conn {}
-// SAFETY: a suspended coroutine is never resumed on another thread; the rest is Send.
+// SAFETY: a coroutine changes threads only between two switches, and nothing on its stack belongs to a thread: see the
+// decision record 0039. The rest is Send.
 unsafe impl Send for Conn {}
 
 static FREE: SpinLock<Vec<&'static Conn>> = SpinLock::new(Vec::new());
@@ -150,6 +154,7 @@ impl Conn {
             place: AtomicUsize::new(0),
             body: UnsafeCell::default(),
             coro: UnsafeCell::new(None),
+            back: UnsafeCell::new(None),
         }
     }
 

@@ -12,7 +12,9 @@
 //! 1. A connection's `ACTIVE` flag is set by whoever makes it runnable and cleared by the worker
 //!    that ran it when no event is left: it is in at most one queue, and `run` never runs twice at
 //!    once.
-//! 2. A suspended coroutine is resumed only by the worker that started it.
+//! 2. A suspended coroutine is resumed only by the worker that started it. One thread at a time serves a worker and
+//!    touches its cells ([`crate::tenure`]); a thread that a task holds for long loses the worker to another, and keeps
+//!    that task's run until it can send it back to the worker (`watchdog.rs`).
 //! 3. A worker that sleeps in epoll has said so (`sleeping`) before it looked at its injection
 //!    queue a last time; whoever pushes looks at `sleeping` after the push. One sees the other.
 //! 4. A connection's memory is used again only after its home worker has finished the batch of
@@ -35,6 +37,7 @@ mod run;
 pub(crate) mod saturation;
 mod threads;
 mod timers;
+mod watchdog;
 
 use std::os::fd::RawFd;
 
@@ -46,9 +49,10 @@ pub use listen::Acceptor;
 pub use outbox::leave;
 pub use pool::Workers;
 pub use saturation::wait_while_saturated;
+pub use watchdog::{Held, OnHeld, WorkerState};
 
 pub(crate) use conn::{Conn, nudge};
-pub(crate) use queue::make_runnable;
+pub(crate) use queue::{Shared, make_runnable};
 pub(crate) use run::{
     Worker, before_blocking, is_alone, slice_check, suspend_parked, suspend_yielded,
 };

@@ -58,6 +58,16 @@ impl Outbox {
         }
     }
 
+    /// Another thread, which calls, serves the worker from now on.
+    pub fn change_thread(&self) {
+        self.ring.replace(Ring::new());
+    }
+
+    /// Whether the run at hand has left something, and has not ended.
+    pub fn is_being_filled(&self) -> bool {
+        self.left.get()
+    }
+
     /// Whether letters wait.
     pub fn is_empty(&self) -> bool {
         self.letters.borrow().is_empty()
@@ -133,7 +143,11 @@ impl Outbox {
 /// is ready.
 pub fn leave(answer: &[u8]) -> bool {
     let local = local();
-    let Some(worker) = local.worker().filter(|_| local.on_coroutine()) else { return false };
+    if !local.on_coroutine() {
+        return false;
+    }
+    // A run whose worker is another thread's sends its answer before it gives itself back.
+    let Some(worker) = local.worker() else { return false };
     let alone = worker.outbox.is_empty() && worker.shared.ready_len() == 0;
     if alone || answer.len() > SHORT_BYTES {
         return false;

@@ -5,7 +5,7 @@
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -16,6 +16,7 @@ use super::conn::{self, Conn};
 use super::listen::{Acceptor, Listening};
 use super::queue::{Item, Shared};
 use super::run::Worker;
+use super::watchdog::{self, OnHeld, Watchdog, WorkerState};
 use super::{Source, follow, register, threads};
 use crate::clock::{self, NEVER};
 use crate::local::local;
@@ -24,7 +25,7 @@ use crate::sys;
 use crate::task::{TaskRef, with_current};
 
 /// The workers' own, large stacks: virtual size.
-const NATIVE_STACK_BYTES: usize = 64 << 20;
+pub(super) const NATIVE_STACK_BYTES: usize = 64 << 20;
 /// The most workers that a pool can have.
 const MOST_WORKERS: usize = 1024;
 
@@ -48,6 +49,12 @@ pub(super) struct Pool {
     /// Held while workers come and go and while a connection gets its first home: a worker that
     /// has been chosen does not leave. Nothing parks under it.
     membership: Mutex<Vec<JoinHandle<()>>>,
+    /// Gives workers that are held to other threads.
+    pub watchdog: Watchdog,
+    /// Workers that have not ended.
+    living: Mutex<usize>,
+    /// The last one has.
+    none_lives: Condvar,
 }
 
 impl Pool {
@@ -63,6 +70,9 @@ impl Pool {
             processors: sys::processors(),
             changes: AtomicUsize::new(1),
             membership: Mutex::default(),
+            watchdog: Watchdog::default(),
+            living: Mutex::new(0),
+            none_lives: Condvar::new(),
         }
     }
 
@@ -95,6 +105,26 @@ impl Pool {
     /// After shutdown, when the last connection has ended.
     pub fn is_over(&self) -> bool {
         self.shutdown.load(Ordering::SeqCst) && self.sources.load(Ordering::SeqCst) == 0
+    }
+
+    /// Whether it is over and no worker is left.
+    pub fn has_ended(&self) -> bool {
+        self.is_over() && *self.living() == 0
+    }
+
+    fn living(&self) -> MutexGuard<'_, usize> {
+        self.living.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A worker has ended.
+    pub fn worker_ended(&self) {
+        let mut living = self.living();
+        *living -= 1;
+        if *living == 0 {
+            self.none_lives.notify_all();
+            drop(living);
+            self.watchdog.tell();
+        }
     }
 
     /// Whether this worker is one too many.
@@ -212,7 +242,7 @@ impl Pool {
             _ => sys::incoming_processor(fd),
         };
         let there = processor.and_then(|p| self.workers().find(|w| w.place.is(p)));
-        there.or_else(|| local().worker().map(|w| w.shared))
+        there.or_else(|| local().worker_shared())
     }
 
     /// The processor that the worker at this position is to be bound to: there are as many workers as
@@ -266,9 +296,18 @@ impl Pool {
         let shared = Shared::open(index).map_err(io("create an epoll set"))?;
         let builder = std::thread::Builder::new().name(format!("worker {index}"));
         let pool = Arc::clone(self);
+        *self.living() += 1;
+        let mut living = Living(Some(pool.clone()));
         let thread = builder
             .stack_size(NATIVE_STACK_BYTES)
-            .spawn(move || Worker::main(shared, pool))
+            .spawn(move || {
+                if Worker::main(shared, pool).is_err() {
+                    // The worker lives on, with another thread.
+                    living.0 = None;
+                    drop(living);
+                    watchdog::stand_by();
+                }
+            })
             .map_err(io("start a worker thread"))?;
         threads.push(thread);
         self.workers[index].store(std::ptr::from_ref(shared).cast_mut(), Ordering::SeqCst);
@@ -294,6 +333,17 @@ impl Pool {
     }
 }
 
+/// A worker that has not ended, on the thread that it was started with.
+struct Living(Option<Arc<Pool>>);
+
+impl Drop for Living {
+    fn drop(&mut self) {
+        if let Some(pool) = self.0.take() {
+            pool.worker_ended();
+        }
+    }
+}
+
 /// The pool of workers.
 pub struct Workers {
     pool: Arc<Pool>,
@@ -307,6 +357,7 @@ impl Workers {
     pub fn start(count: usize) -> Result<Arc<Workers>> {
         let workers = Arc::new(Workers { pool: Arc::new(Pool::new()) });
         let started = workers.resize(count);
+        watchdog::start(&workers.pool);
         if started.is_err() {
             workers.shutdown();
         }
@@ -440,13 +491,27 @@ impl Workers {
         self.pool.workers().for_each(Shared::wake);
     }
 
+    /// Says who is to hear of workers that are held; once.
+    pub fn on_held(&self, hear: OnHeld) {
+        self.pool.watchdog.on_held(hear);
+    }
+
+    /// The state of each worker.
+    pub fn states(&self) -> Vec<WorkerState> {
+        self.pool.workers().map(WorkerState::of).collect()
+    }
+
     /// Waits for the workers' end; after [`Workers::shutdown`], outside of workers only.
     pub fn join(&self) {
-        let threads = std::mem::take(&mut *self.pool.membership());
-        for thread in threads {
-            // A worker's panic has been printed; there is nothing left to wait for.
-            let _ = thread.join();
+        let mut living = self.pool.living();
+        while *living > 0 {
+            let waited = self.pool.none_lives.wait(living);
+            living = waited.unwrap_or_else(PoisonError::into_inner);
         }
+        drop(living);
+        let threads = std::mem::take(&mut *self.pool.membership());
+        // Threads that were held do not end. A worker's panic has been printed; there is nothing left to wait for.
+        threads.into_iter().filter(JoinHandle::is_finished).for_each(|thread| _ = thread.join());
     }
 }
 

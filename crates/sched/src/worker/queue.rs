@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::conn::Conn;
 use super::follow::Place;
+use super::watchdog::HeldCounts;
 use crate::local::local;
 use crate::spin::SpinLock;
 use crate::sys;
@@ -33,10 +34,12 @@ pub(super) enum Order {
     Timer(&'static Conn),
     /// It has ended elsewhere; use its memory again.
     Free(&'static Conn),
+    /// Its run, which was away with a thread that was held, is back.
+    Back(&'static Conn),
 }
 
 impl Item {
-    const MASK: usize = 3;
+    const MASK: usize = 7;
 
     pub fn resume(conn: &'static Conn) -> Item {
         Item(conn.address())
@@ -50,6 +53,9 @@ impl Item {
     pub fn free(conn: &'static Conn) -> Item {
         Item(conn.address() | 3)
     }
+    pub fn back(conn: &'static Conn) -> Item {
+        Item(conn.address() | 4)
+    }
 
     pub fn order(self) -> Order {
         let conn = Conn::at(self.0 & !Item::MASK);
@@ -57,14 +63,15 @@ impl Item {
             0 => Order::Resume(conn),
             1 => Order::Start(conn),
             2 => Order::Timer(conn),
-            _ => Order::Free(conn),
+            3 => Order::Free(conn),
+            _ => Order::Back(conn),
         }
     }
 }
 
 /// The part of a worker that outlives its thread, so that a late wake-up finds a valid descriptor.
 #[repr(align(64))]
-pub(super) struct Shared {
+pub(crate) struct Shared {
     /// Its epoll set.
     pub epoll: RawFd,
     /// Gets it out of epoll_wait; edge-triggered, never read.
@@ -74,9 +81,11 @@ pub(super) struct Shared {
     /// It is, or is about to be, blocked in epoll_wait.
     pub sleeping: AtomicBool,
     /// Where it runs.
-    pub place: Place,
+    pub(super) place: Place,
     /// Connections whose socket is in its epoll set.
     pub sources: AtomicUsize,
+    /// How often it was held, and for how long.
+    pub held: HeldCounts,
     /// None once the worker has ended.
     injected: SpinLock<Option<Vec<Item>>>,
     injected_len: AtomicUsize,
@@ -146,6 +155,7 @@ impl Shared {
     pub fn open(index: usize) -> std::io::Result<&'static Shared> {
         if let Some(used) = USED.lock().pop() {
             used.index.store(index, Ordering::Relaxed);
+            used.held.reset();
             *used.injected.lock() = Some(Vec::new());
             return Ok(used);
         }
@@ -160,6 +170,7 @@ impl Shared {
             sleeping: AtomicBool::new(false),
             place: Place::new(),
             sources: AtomicUsize::new(0),
+            held: HeldCounts::default(),
             injected: SpinLock::new(Some(Vec::with_capacity(64))),
             injected_len: AtomicUsize::new(0),
             ready: SpinLock::new(Ready::new()),
@@ -167,6 +178,11 @@ impl Shared {
         }));
         super::saturation::register_worker(shared);
         Ok(shared)
+    }
+
+    /// Its position in the pool.
+    pub(crate) fn index(&self) -> usize {
+        self.index.load(Ordering::Relaxed)
     }
 
     /// The worker ends, unless a message has come: then false.
@@ -185,7 +201,7 @@ impl Shared {
     }
 
     /// Hands the worker a message; false when it has ended. Any thread.
-    pub fn inject(&self, item: Item) -> bool {
+    pub(super) fn inject(&self, item: Item) -> bool {
         {
             let mut injected = self.injected.lock();
             let Some(items) = injected.as_mut() else { return false };
@@ -202,7 +218,7 @@ impl Shared {
     }
 
     /// Takes all messages; `into` is empty and keeps its memory.
-    pub fn drain(&self, into: &mut Vec<Item>) {
+    pub(super) fn drain(&self, into: &mut Vec<Item>) {
         let mut injected = self.injected.lock();
         if let Some(items) = injected.as_mut() {
             std::mem::swap(items, into);
@@ -252,11 +268,14 @@ pub(crate) fn make_runnable(conn: &'static Conn) {
     let Some(owner) = conn.owner() else {
         unreachable!("a parked connection has an owner");
     };
-    match local().worker() {
-        Some(worker) if std::ptr::eq(worker.shared, owner) => worker.resume_soon(conn),
-        // It has not ended: it has a suspended coroutine.
-        _ => drop(owner.inject(Item::resume(conn))),
+    let local = local();
+    if local.worker_shared().is_some_and(|own| std::ptr::eq(own, owner))
+        && let Some(worker) = local.worker()
+    {
+        return worker.resume_soon(conn);
     }
+    // It has not ended: it has a suspended coroutine.
+    owner.inject(Item::resume(conn));
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::sys;
 /// Most sends of one call.
 pub(super) const MOST: usize = 32;
 
-/// A worker's ring; made on the worker's thread, which alone uses it.
+/// A worker's ring; made on the thread that serves the worker, which alone uses it. The kernel takes sends from no other.
 pub(super) struct Ring(Option<IoUring>);
 
 impl Ring {

@@ -1,4 +1,8 @@
 //! A worker's own side: its loop, and the switches into and out of coroutines.
+//!
+//! The loop is a thread's for as long as that has the worker. When a run was held for so long that another thread has taken
+//! the worker ([`super::watchdog`]), the switch into that run is where the thread learns of it: it sends the run
+//! back and touches nothing of the worker any more. So whatever may switch answers [`Lost`] then.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -15,12 +19,14 @@ use super::pool::Pool;
 use super::queue::{Item, Order, Shared};
 use super::threads;
 use super::timers::Timers;
+use super::watchdog::{Aways, Lost};
 use crate::blocking;
 use crate::clock::{NEVER, now_ns, shared_ns};
 use crate::coroutine::{Coro, Step};
 use crate::local::{CHECKS_BETWEEN_CLOCKS, Local, local};
 use crate::observe::turns;
 use crate::sys;
+use crate::tenure::Tenure;
 
 /// Events taken by one epoll_wait.
 const BATCH: usize = 256;
@@ -37,10 +43,10 @@ const MOST_LOOKS: u64 = 4;
 /// Ready connections beyond the next one from which on an idle worker is woken to take some.
 const READY_TO_SHARE: usize = 4;
 
-/// A worker, on its own thread's stack. Everything in cells belongs to that thread.
+/// A worker. Everything in cells belongs to the thread that serves it, while that is inside (see [`Tenure`]).
 pub(crate) struct Worker {
     pub(super) shared: &'static Shared,
-    pool: Arc<Pool>,
+    pub(super) pool: Arc<Pool>,
     /// Coroutines whose park is over.
     resumable: RefCell<VecDeque<&'static Conn>>,
     /// Coroutines whose slice is over.
@@ -56,18 +62,31 @@ pub(crate) struct Worker {
     ended: RefCell<Vec<&'static Conn>>,
     /// Answers to be sent.
     pub(super) outbox: Outbox,
+    /// The connection whose run is at hand, or was the last.
+    pub(super) running: Cell<Option<&'static Conn>>,
+    /// Runs that other threads have, which lost the worker while they ran them.
+    pub(super) away: Aways,
+    /// The system's number of the thread that serves it.
+    pub(super) thread: Cell<i32>,
     /// Scratch space, kept for its memory.
     items: RefCell<Vec<Item>>,
     claimed: RefCell<Vec<&'static Conn>>,
     events: RefCell<Vec<libc::epoll_event>>,
-    /// Suspended coroutines.
-    suspended: Cell<usize>,
+    /// Suspended coroutines, and runs that are away.
+    pub(super) suspended: Cell<usize>,
     listeners: ListenerSet,
     /// The pool's changes that this worker knows of.
     changes: Cell<usize>,
     /// The processor that it is bound to.
     bound: Cell<Option<usize>>,
 }
+
+// SAFETY: the cells are used by one thread at a time: by the one that serves the worker, which is handed over with a
+// release and an acquire (see `Tenure`). What they hold belongs to no thread: sockets, connections, and coroutines,
+// which are `Send` as `Conn` says; but for the ring, which each thread makes anew.
+unsafe impl Send for Worker {}
+// SAFETY: as above; others than that thread use `shared` and `pool` only, which are Sync.
+unsafe impl Sync for Worker {}
 
 impl Worker {
     fn new(shared: &'static Shared, pool: Arc<Pool>) -> Worker {
@@ -83,6 +102,9 @@ impl Worker {
             timers: Timers::new(),
             ended: RefCell::default(),
             outbox: Outbox::new(),
+            running: Cell::new(None),
+            away: Aways::default(),
+            thread: Cell::new(0),
             items: RefCell::default(),
             claimed: RefCell::default(),
             events: RefCell::new(vec![libc::epoll_event { events: 0, u64: 0 }; BATCH]),
@@ -95,33 +117,60 @@ impl Worker {
 
     /// Its position among the workers.
     pub(crate) fn index(&self) -> usize {
-        self.shared.index.load(Ordering::Relaxed)
+        self.shared.index()
     }
 
-    /// A worker thread's whole life.
-    pub(super) fn main(shared: &'static Shared, pool: Arc<Pool>) {
-        let worker = Worker::new(shared, pool);
-        local().worker.set(&raw const worker);
+    /// Its part that anybody may look at.
+    pub(crate) fn shared(&self) -> &'static Shared {
+        self.shared
+    }
+
+    /// A new worker, for the thread that calls; until it ends or is lost.
+    pub(super) fn main(shared: &'static Shared, pool: Arc<Pool>) -> Result<(), Lost> {
+        let worker = Arc::new(Worker::new(shared, pool));
+        let tenure = Arc::new(Tenure::new());
+        worker.pool.watchdog.watch(&worker, &tenure);
+        Worker::serve(&worker, &tenure)
+    }
+
+    /// Serves the worker, which the thread has, until it ends or is lost.
+    pub(super) fn serve(worker: &Arc<Worker>, tenure: &Arc<Tenure>) -> Result<(), Lost> {
+        let local = local();
+        local.worker.set(Arc::as_ptr(worker));
+        local.tenure.set(Arc::as_ptr(tenure));
         sys::unbind();
-        while !(worker.may_end() && worker.pool.leave(shared)) {
-            worker.take_injected();
-            worker.attend();
-            let busy = worker.run_some();
-            let retired = worker.pool.is_retired(shared);
+        worker.bound.set(None);
+        worker.thread.set(sys::thread_id());
+        let ended = worker.work();
+        local.worker.set(std::ptr::null());
+        local.tenure.set(std::ptr::null());
+        if ended.is_ok() {
+            worker.pool.watchdog.forget(worker);
+            worker.shared.reuse();
+        }
+        ended
+    }
+
+    /// The worker's life as far as this thread leads it.
+    fn work(&self) -> Result<(), Lost> {
+        while !(self.may_end() && self.pool.leave(self.shared)) {
+            self.take_injected();
+            self.attend();
+            let busy = self.run_some()?;
+            let retired = self.pool.is_retired(self.shared);
             if retired {
-                worker.pool.move_connections(shared);
+                self.pool.move_connections(self.shared);
             }
             if busy {
-                worker.poll(0);
-            } else if retired || !(worker.steal() || worker.look_again()) {
-                worker.sleep();
+                self.poll(0);
+            } else if retired || !(self.steal()? || self.look_again()?) {
+                self.sleep();
             }
         }
-        worker.listeners.watch(&[]);
-        worker.ended.take().into_iter().for_each(Conn::free);
-        worker.pool.inherit_timers(worker.timers.take_all());
-        local().worker.set(std::ptr::null());
-        shared.reuse();
+        self.listeners.watch(&[]);
+        self.ended.take().into_iter().for_each(Conn::free);
+        self.pool.inherit_timers(self.timers.take_all());
+        Ok(())
     }
 
     /// After shutdown, when no connection is left anywhere; or when there are to be fewer workers
@@ -159,17 +208,17 @@ impl Worker {
     /// background from then on: it runs when epoll has just shown that there is no foreground, and
     /// otherwise in turn with it, the same short time each. So a long statement neither delays
     /// short ones by whole slices nor is starved by a stream of them.
-    fn run_some(&self) -> bool {
+    fn run_some(&self) -> Result<bool, Lost> {
         let mut ran = 0;
         while ran < SWITCHES_BETWEEN_POLLS && !self.background_is_due() {
             let resumed = self.next_resumable();
             if let Some(conn) = resumed {
-                self.resume(conn, 0);
+                self.resume(conn, 0)?;
             } else if let Some(conn) = self.next_ready() {
                 if self.outbox.goes_before(conn, self.shared.ready_len()) {
                     self.post();
                 }
-                self.start(conn);
+                self.start(conn)?;
             } else if self.shared.has_injected() {
                 self.take_injected();
             } else {
@@ -179,9 +228,9 @@ impl Worker {
         }
         self.post();
         if ran == 0 || self.background_is_due() {
-            self.run_background();
+            self.run_background()?;
         }
-        self.has_work()
+        Ok(self.has_work())
     }
 
     /// Takes a connection that is to begin a run, unless no more may begin.
@@ -210,21 +259,21 @@ impl Worker {
     /// Looks for work for a while before it sleeps, if runs are suspended here: what they wait for ends soon,
     /// and to be woken takes longer than most of these waits. The processor is anybody's who wants it. Where
     /// many wait, behind one row say, each wait that ends lets the next begin to end, and it looks for longer.
-    fn look_again(&self) -> bool {
+    fn look_again(&self) -> Result<bool, Lost> {
         let longest = live_int(setting::WORKER_SPIN_TIME).unsigned_abs() * 1000;
         let longest = longest * looks(self.suspended.get());
         if longest == 0 {
-            return false;
+            return Ok(false);
         }
         let until = now_ns() + longest;
         loop {
             self.poll(0);
             self.take_injected();
-            if self.has_work() || self.steal() {
-                return true;
+            if self.has_work() || self.steal()? {
+                return Ok(true);
             }
             if now_ns() >= until {
-                return false;
+                return Ok(false);
             }
             std::thread::yield_now();
         }
@@ -235,13 +284,14 @@ impl Worker {
             && now_ns() >= self.background_ended.get() + background_ns()
     }
 
-    fn run_background(&self) {
+    fn run_background(&self) -> Result<(), Lost> {
         let yielded = self.yielded.borrow_mut().pop_front();
         if let Some(conn) = yielded {
-            self.resume(conn, now_ns() + background_ns());
+            self.resume(conn, now_ns() + background_ns())?;
             self.post(); // what it may have left; others may take all that is ready
             self.background_ended.set(now_ns());
         }
+        Ok(())
     }
 
     /// Blocks in epoll until an event, a message or a timer comes.
@@ -257,6 +307,7 @@ impl Worker {
             timeout = 0;
         }
         self.poll(timeout);
+        self.pool.watchdog.rouse();
         if self.next_trim() != NEVER {
             self.trim();
         }
@@ -324,12 +375,12 @@ impl Worker {
     }
 
     /// Takes a ready connection from another worker.
-    fn steal(&self) -> bool {
+    fn steal(&self) -> Result<bool, Lost> {
         let stolen = if blocking::is_full() { None } else { self.pool.steal(self.shared) };
         if let Some(conn) = stolen {
-            self.start(conn);
+            self.start(conn)?;
         }
-        stolen.is_some()
+        Ok(stolen.is_some())
     }
 
     fn take_injected(&self) {
@@ -344,6 +395,7 @@ impl Worker {
                 Order::Start(conn) => self.ready_soon(conn),
                 Order::Timer(conn) => self.look_at_deadlines(conn),
                 Order::Free(conn) => self.ended.borrow_mut().push(conn),
+                Order::Back(conn) => self.take_back(conn),
             }
         }
         *self.items.borrow_mut() = items;
@@ -405,17 +457,18 @@ impl Worker {
     }
 
     /// Starts a run on a coroutine from the pool.
-    fn start(&self, conn: &'static Conn) {
+    fn start(&self, conn: &'static Conn) -> Result<(), Lost> {
         let coro = match self.coroutine() {
             Ok(coro) => coro,
             Err(_) => {
                 // No memory for a stack: try again when others may have given some back.
                 std::thread::sleep(std::time::Duration::from_millis(1));
-                return self.ready_soon(conn);
+                self.ready_soon(conn);
+                return Ok(());
             }
         };
         conn.owner.store(std::ptr::from_ref(self.shared).cast_mut(), Ordering::SeqCst);
-        self.switch(conn, coro, 0);
+        self.switch(conn, coro, 0)
     }
 
     fn coroutine(&self) -> std::io::Result<Coro> {
@@ -426,17 +479,22 @@ impl Worker {
     }
 
     /// Goes on with a suspended run. `slice_end` as in [`Local`].
-    fn resume(&self, conn: &'static Conn, slice_end: u64) {
+    fn resume(&self, conn: &'static Conn, slice_end: u64) -> Result<(), Lost> {
+        if self.away.note_wake_up(conn) {
+            return Ok(()); // it goes on when its coroutine is here
+        }
         // SAFETY: this worker owns the suspended connection.
         let coro = unsafe { (*conn.coro.get()).take() };
         let Some(coro) = coro else { unreachable!("a runnable connection has a coroutine") };
         self.suspended.set(self.suspended.get() - 1);
         crate::clock::keep_recent(0);
-        self.switch(conn, coro, slice_end);
+        self.switch(conn, coro, slice_end)
     }
 
-    fn switch(&self, conn: &'static Conn, mut coro: Coro, slice_end: u64) {
+    fn switch(&self, conn: &'static Conn, mut coro: Coro, slice_end: u64) -> Result<(), Lost> {
         let local = local();
+        // SAFETY: `serve` keeps it for as long as it works.
+        let tenure = unsafe { &*local.tenure.get() };
         local.task.set(conn.task());
         local.yielder.set(coro.yielder);
         local.slice_end.set(slice_end);
@@ -444,12 +502,17 @@ impl Worker {
         local.stack_limit.set(coro.stack_limit);
         local.stack_bytes.set(0);
         turns::begin(local);
+        self.running.set(Some(conn));
+        tenure.begin_run();
         let step = coro.resume(Some(conn));
         turns::end(local);
         local.stack_limit.set(0);
         local.stack_bytes.set(0);
         local.yielder.set(std::ptr::null());
         local.task.set(std::ptr::null());
+        if !tenure.enter() {
+            return self.send_back(conn, coro, step);
+        }
         match step {
             Step::Done { open } => self.done(conn, coro, open),
             Step::Parked => self.keep(conn, coro),
@@ -459,6 +522,55 @@ impl Worker {
             }
             Step::Idle => unreachable!("a run ends with Done"),
         }
+        Ok(())
+    }
+
+    /// The thread has lost the worker while it ran this, which goes on, or ends, on the thread that has the worker now.
+    #[cold]
+    fn send_back(&self, conn: &'static Conn, coro: Coro, step: Step) -> Result<(), Lost> {
+        // SAFETY: nobody looks at either before the order has come, not even who wakes the run up meanwhile.
+        unsafe {
+            *conn.coro.get() = Some(coro);
+            *conn.back.get() = Some(step);
+        }
+        // The worker has not ended: it waits for this.
+        self.shared.inject(Item::back(conn));
+        Err(Lost)
+    }
+
+    /// A run that was away is back: as at the end of a switch, but that it has left no answer.
+    fn take_back(&self, conn: &'static Conn) {
+        let woken = self.away.end(conn, &self.shared.held);
+        // SAFETY: the thread that sent it has done with it, and this worker owns the connection.
+        match unsafe { (*conn.back.get()).take() } {
+            Some(Step::Done { open }) => {
+                self.suspended.set(self.suspended.get() - 1);
+                // SAFETY: as above.
+                let coro = unsafe { (*conn.coro.get()).take() };
+                if let Some(mut coro) = coro {
+                    coro.finished();
+                    self.idle.borrow_mut().push(coro);
+                }
+                conn.owner.store(std::ptr::null_mut(), Ordering::SeqCst);
+                if open { self.release(conn) } else { self.bury(conn) }
+            }
+            // Its park may be over already; else it could not note when that ends.
+            Some(Step::Parked) if woken => self.resume_soon(conn),
+            Some(Step::Parked) => self.arm(conn, conn.park_deadline.load(Ordering::SeqCst)),
+            Some(Step::Yielded) => self.yielded.borrow_mut().push_back(conn),
+            Some(Step::Idle) | None => unreachable!("a run comes back with its last step"),
+        }
+    }
+
+    /// The thread that calls has just taken the worker from another, whose run is away now, as it has been for a while.
+    pub(super) fn take_over(&self, since_ns: u64) -> Option<&'static Conn> {
+        let conn = self.running.get()?;
+        self.away.begin(conn, since_ns, &self.shared.held);
+        self.suspended.set(self.suspended.get() + 1);
+        self.outbox.change_thread();
+        // It has no processor of its own any more, and is not to take turns with its worker's new thread.
+        sys::unbind_thread(self.thread.get());
+        Some(conn)
     }
 
     fn keep(&self, conn: &'static Conn, coro: Coro) {
@@ -565,12 +677,15 @@ fn flags_of(events: u32) -> u32 {
 
 /// Suspends the running coroutine, whose task has set PARKED, until that is cleared.
 pub(crate) fn suspend_parked(local: &Local, limit: u64) {
-    let (Some(worker), Some(conn)) = (local.worker(), local.current().link()) else {
-        unreachable!("a coroutine runs on a worker, for a connection");
+    let Some(conn) = local.current().link() else {
+        unreachable!("a coroutine runs for a connection");
     };
     if limit != NEVER {
         conn.park_deadline.store(limit, Ordering::SeqCst);
-        worker.arm(conn, limit);
+        // One that is away has it noted when it is back.
+        if let Some(worker) = local.worker() {
+            worker.arm(conn, limit);
+        }
     }
     conn.ahead.suspended();
     suspend(local, Step::Parked);
@@ -590,6 +705,7 @@ fn suspend(local: &Local, step: Step) {
     // SAFETY: on_coroutine was checked by the caller: the pointer is the running coroutine's, and
     // lies on its stack.
     unsafe { (*local.yielder.get()).suspend(step) };
+    let local = crate::local::local(); // it may be another thread's now
     local.stack_limit.set(limit);
     local.stack_bytes.set(bytes);
 }
@@ -597,7 +713,11 @@ fn suspend(local: &Local, step: Step) {
 /// Whether the running coroutine's worker has nobody else to run and no other connection that could have
 /// something to run soon.
 pub(crate) fn is_alone(local: &Local) -> bool {
-    local.worker().is_none_or(|worker| {
+    if !local.is_workers() {
+        return true;
+    }
+    // Who has lost its worker frees its thread by any wait.
+    local.worker().is_some_and(|worker| {
         worker.shared.sources.load(Ordering::Relaxed) <= 1
             && worker.suspended.get() == 0
             && !worker.has_work()
@@ -614,26 +734,37 @@ pub(crate) fn before_blocking(local: &Local) {
     }
 }
 
-/// Gives the worker away when the running coroutine's slice is over and others are ready.
+/// Gives the worker away when the running coroutine's slice is over and others are ready, and goes back to it when the
+/// run was away.
 pub(crate) fn slice_check(local: &Local) {
     let session = local.current().link();
     if session.is_none() {
         return; // a background thread
     }
-    // This run is not a short one; but who waits for its latch does not wait for that, too.
-    if let Some(worker) = local.worker().filter(|_| local.current().latches_held() <= 0) {
-        worker.post();
-    }
     turns::end(local);
+    // The holder of a latch is soon done with it, and others may be waiting for just that.
+    if local.current().latches_held() > 0 {
+        if local.slice_end.get() == 0 {
+            local.slice_end.set(now_ns() + slice_ns());
+        }
+        return;
+    }
+    match local.worker() {
+        // This run is not a short one.
+        Some(worker) => worker.post(),
+        None if local.on_coroutine() => return crate::task::yield_now(),
+        None => {}
+    }
     let now = now_ns();
     let end = local.slice_end.get();
     let over = end != 0 && now >= end;
-    match local.worker().filter(|_| local.on_coroutine()) {
-        // The holder of a latch is soon done with it, and others may be waiting for just that.
-        Some(_) if over && local.current().latches_held() > 0 => return,
-        Some(worker) if over && worker.others_wait() => return crate::task::yield_now(),
-        None if over => threads::look_for_hangup(local.current()),
-        _ => {}
+    if local.is_workers() && local.on_coroutine() {
+        local.note_visit();
+        if over && local.worker().is_none_or(|worker| worker.others_wait()) {
+            return crate::task::yield_now();
+        }
+    } else if over {
+        threads::look_for_hangup(local.current());
     }
     if end == 0 || over {
         local.slice_end.set(now + slice_ns());

@@ -1,7 +1,7 @@
 //! Regular expressions: `~` and kin, `regexp_*`, `substring(… from …)`, `SIMILAR TO`.
 
 use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use base::{Result, err};
 
@@ -41,29 +41,40 @@ fn parse_flags(text: &str, global_allowed: Option<&str>) -> Result<Flags> {
 const CACHED: usize = 16;
 
 thread_local! {
-    static CACHE: RefCell<Vec<(String, Flags, Rc<Regex>)>> = const { RefCell::new(Vec::new()) };
+    static CACHE: RefCell<Vec<(String, Flags, Arc<Regex>)>> = const { RefCell::new(Vec::new()) };
 }
 
-fn cached(pattern: &str, flags: Flags) -> Result<Rc<Regex>> {
+fn cached(pattern: &str, flags: Flags) -> Result<Arc<Regex>> {
     let flags = Flags { global: false, ..flags };
-    let known = CACHE.with_borrow(|cache| {
-        cache.iter().find(|(p, f, _)| p == pattern && *f == flags).map(|(_, _, r)| r.clone())
-    });
-    if let Some(regex) = known {
+    if let Some(regex) = find(pattern, flags) {
         return Ok(regex);
     }
-    let regex = Rc::new(Regex::new(pattern, flags)?);
+    let regex = Arc::new(Regex::new(pattern, flags)?);
+    keep(pattern, flags, &regex);
+    Ok(regex)
+}
+
+// A task that waits may go on on another thread: neither is inlined, and what they hand out is any thread's.
+
+#[inline(never)]
+fn find(pattern: &str, flags: Flags) -> Option<Arc<Regex>> {
+    CACHE.with_borrow(|cache| {
+        cache.iter().find(|(p, f, _)| p == pattern && *f == flags).map(|(_, _, r)| r.clone())
+    })
+}
+
+#[inline(never)]
+fn keep(pattern: &str, flags: Flags, regex: &Arc<Regex>) {
     CACHE.with_borrow_mut(|cache| {
         if cache.len() == CACHED {
             cache.remove(0);
         }
         cache.push((pattern.to_owned(), flags, regex.clone()));
     });
-    Ok(regex)
 }
 
 /// The regular expression of a jsonpath's `like_regex`; flags of `ismq`.
-pub(crate) fn xquery_regex(pattern: &str, flags: &str) -> Result<Rc<Regex>> {
+pub(crate) fn xquery_regex(pattern: &str, flags: &str) -> Result<Arc<Regex>> {
     let has = |c: char| flags.contains(c);
     let flags = Flags {
         ignore_case: has('i'),

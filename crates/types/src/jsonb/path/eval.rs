@@ -6,7 +6,7 @@
 //! ([`Stop::Hard`]) are the statement's.
 
 use std::cmp::Ordering;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use base::{Error, Result, err};
 
@@ -35,7 +35,7 @@ fn fail<T>(error: Error) -> Run<T> {
 ///
 /// # Errors
 /// `2201B`; `0A000` for the flag x.
-pub(crate) fn regex(pattern: &str, flags: &str) -> Result<Rc<Regex>> {
+pub(crate) fn regex(pattern: &str, flags: &str) -> Result<Arc<Regex>> {
     if flags.contains('x') && !flags.contains('q') {
         return Err(err!(
             FEATURE_NOT_SUPPORTED,
