@@ -33,6 +33,7 @@ pub mod control;
 pub mod counters;
 pub mod directory;
 pub mod exports;
+mod held;
 pub mod history;
 pub mod http;
 pub mod init;

@@ -22,7 +22,7 @@ use crate::server::Server;
 use crate::signals::{self, Stop};
 use crate::standby::{self, Standby};
 use crate::{
-    control, directory, http, listener, log, prewarmer, primary, resize, saved_statistics,
+    control, directory, held, http, listener, log, prewarmer, primary, resize, saved_statistics,
     supervisor, wait_sampler,
 };
 
@@ -129,6 +129,7 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
         config,
         standby,
     )?);
+    held::listen(&server);
     server.resizer.start(&server, resize::work);
     saved_statistics::restore(&server);
     server.statistics.start(&server, saved_statistics::work);

@@ -23,6 +23,7 @@ mod tables;
 mod text;
 mod trace;
 mod waits;
+mod workers;
 mod zones;
 
 use std::collections::HashMap;

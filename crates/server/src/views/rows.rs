@@ -5,7 +5,8 @@ use types::Datum;
 
 use super::{
     activity, blocking, buffers, database, extension, functions, locks, lwlock, memory, past,
-    prepared, progress, replication, shares, snapshots, statements, storage, tables, waits, zones,
+    prepared, progress, replication, shares, snapshots, statements, storage, tables, waits,
+    workers, zones,
 };
 use crate::server::Server;
 use crate::views::text::text;
@@ -27,6 +28,7 @@ pub fn rows(server: &Server, database: u32, view: &str) -> Vec<Vec<Datum>> {
         "pg_plans" => shares::plans(server),
         "pg_plan_changes" => shares::changes(server),
         "pg_stat_lwlock" => lwlock::rows(),
+        "pg_stat_workers" => workers::rows(server),
         "pg_buffercache" => buffers::frames(server),
         "pg_stat_relation_extension" => extension::relations(server, database),
         "pg_stat_snapshots" => snapshots::rows(server, database),
