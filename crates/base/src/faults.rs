@@ -2,7 +2,8 @@
 //! who notices (nobody else).
 //!
 //! [`reach`] stands in the code at each point; `debug_faults = 'heap_insert=panic/50, plan=error'` arms
-//! points: on average (exactly, by count) one passage in 50 panics, each `plan` fails; `wal_write=slow` makes a slow disk. In a server built
+//! points: on average (exactly, by count) one passage in 50 panics, each `plan` fails; `wal_write=slow` makes a slow disk; `sort=hold` holds the worker as
+//! a loop that looks for no interrupts does. In a server built
 //! without debug assertions a point is no code at all and the setting is refused.
 //!
 //! The rule that each point tests: a panic at a point of a *statement* ends that statement with `XX000`, and its latches,
@@ -41,19 +42,26 @@ pub enum Kind {
     Error,
     /// Takes [`SLOW`] and goes on.
     Slow,
+    /// Takes [`HOLD`] and goes on.
+    Hold,
 }
 
 /// How long a slow point takes.
 const SLOW: std::time::Duration = std::time::Duration::from_millis(20);
 
+/// How long a point takes that holds its worker: several times `worker_hold_limit`.
+const HOLD: std::time::Duration = std::time::Duration::from_millis(1000);
+
 /// A point, what it does, and at every how many passages.
 pub type Arm = (Fault, Kind, u32);
 
-/// Every how many passages, with the top bit for [`Kind::Error`], the next for [`Kind::Slow`]; 0: not armed.
+/// Every how many passages, with the top bit for [`Kind::Error`], the next ones for [`Kind::Slow`] and [`Kind::Hold`]; 0: not
+/// armed.
 static ARMED: [AtomicU64; FAULTS.len()] = [const { AtomicU64::new(0) }; FAULTS.len()];
 static PASSED: [AtomicU64; FAULTS.len()] = [const { AtomicU64::new(0) }; FAULTS.len()];
 const ERROR: u64 = 1 << 63;
 const SLOWS: u64 = 1 << 62;
+const HOLDS: u64 = 1 << 61;
 
 /// A point in a statement.
 ///
@@ -84,11 +92,15 @@ fn passed(fault: Fault) -> Result<()> {
         return Ok(());
     }
     let count = PASSED[fault as usize].fetch_add(1, Relaxed) + 1;
-    if !count.is_multiple_of(armed & !(ERROR | SLOWS)) {
+    if !count.is_multiple_of(armed & !(ERROR | SLOWS | HOLDS)) {
         return Ok(());
     }
     if armed & SLOWS != 0 {
         std::thread::sleep(SLOW);
+        return Ok(());
+    }
+    if armed & HOLDS != 0 {
+        std::thread::sleep(HOLD);
         return Ok(());
     }
     let name = FAULTS[fault as usize].name;
@@ -109,12 +121,13 @@ pub fn arm(arms: &[Arm]) {
             Kind::Panic => 0,
             Kind::Error => ERROR,
             Kind::Slow => SLOWS,
+            Kind::Hold => HOLDS,
         };
         ARMED[*fault as usize].store(u64::from(*every) | effect, Relaxed);
     }
 }
 
-/// Reads the setting: `NAME=panic|error|slow[/N]`, separated by commas.
+/// Reads the setting: `NAME=panic|error|slow|hold[/N]`, separated by commas.
 ///
 /// # Errors
 /// `22023` for what isn't that; `0A000` where [`COMPILED`] is false, but for nothing at all.
@@ -129,7 +142,7 @@ pub fn parse(text: &str) -> Result<Vec<Arm>> {
 fn parse_arm(word: &str) -> Result<Arm> {
     let wrong = || {
         err!(INVALID_PARAMETER_VALUE, "invalid value for parameter \"debug_faults\": \"{word}\"")
-            .hint("It is a list of POINT=panic, POINT=error or POINT=slow, each with /N for one passage in N.")
+            .hint("It is a list of POINT=panic, POINT=error, POINT=slow or POINT=hold, each with /N for one passage in N.")
     };
     let (name, what) = word.split_once('=').ok_or_else(wrong)?;
     let (kind, every) = what.split_once('/').unwrap_or((what, "1"));
@@ -138,6 +151,7 @@ fn parse_arm(word: &str) -> Result<Arm> {
         "panic" => Kind::Panic,
         "error" => Kind::Error,
         "slow" => Kind::Slow,
+        "hold" => Kind::Hold,
         _ => return Err(wrong()),
     };
     let every = every.trim().parse().ok().filter(|n| *n > 0).ok_or_else(wrong)?;
