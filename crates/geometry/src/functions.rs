@@ -405,11 +405,13 @@ fn paths(out: &mut Bodies) {
         "path_div_pt" (path a, pt p) Shape::Path(a.0, each(a.1, |q| q.over(p))?);
         "path_contain_pt" (path a, pt p) on_path(p, a)?;
         "dist_ppath" (pt p, path a) match areas::point_distance(p, a.1, a.0)? {
-            None => Some(p.distance(a.1[0])?),
+            // An open path of one point has no segment.
+            None => Some(0.0),
             found => found,
         };
         "dist_pathp" (path a, pt p) match areas::point_distance(p, a.1, a.0)? {
-            None => Some(p.distance(a.1[0])?),
+            // An open path of one point has no segment.
+            None => Some(0.0),
             found => found,
         };
         "path_poly" (path a) match a.0 {

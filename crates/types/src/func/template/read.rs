@@ -257,14 +257,17 @@ fn short_year(v: i64, len: usize) -> i64 {
 fn read(text: &str, template: &str) -> Result<Found> {
     let mut reader = Reader::of(text);
     let nodes = parse(template)?;
-    let mut pace = Pace::default();
+    let (mut pace, mut has_field) = (Pace::default(), false);
     for (i, node) in nodes.iter().enumerate() {
         pace.step()?;
         match node {
             Node::Field { key, fill, th, .. } => {
-                if reader.rest.trim_start().is_empty() {
+                // A text of blanks alone has no field where one is looked for; blanks behind a field are its end.
+                let blank = reader.rest.trim_start().is_empty();
+                if reader.rest.is_empty() || blank && has_field {
                     break;
                 }
+                has_field = true;
                 let next = nodes.get(i + 1);
                 let next_is_number =
                     matches!(next, Some(Node::Field { key, .. }) if is_numeric(key));
