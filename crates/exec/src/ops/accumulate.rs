@@ -184,7 +184,12 @@ impl AggState {
                         }
                         let mut key = Vec::new();
                         for sort in &call.order {
-                            let value = eval::eval(&sort.expr, row, run)?;
+                            // A key that is an argument, too, is computed once.
+                            let same = |arg: &sql::Expr| sql::walk::same(arg, &sort.expr);
+                            let value = match call.args.iter().position(same) {
+                                Some(n) => values[n].clone(),
+                                None => eval::eval(&sort.expr, row, run)?,
+                            };
                             encode(sort, &value, &mut key)?;
                         }
                         rows.push((key, values));

@@ -6,6 +6,7 @@
 //! Groups that outgrow their memory stay, but get no company: rows of further groups are put aside in
 //! files by the hash of their key ([`super::partition`]), and each file is grouped by itself later.
 
+mod once;
 mod parts;
 mod together;
 
@@ -28,6 +29,7 @@ use crate::ops::operator::{Operator, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
 use crate::{eval, vector};
+use once::SharedInputs;
 use parts::Rest;
 
 /// What EXPLAIN says of the groups' table: parts, and kilobytes of the largest.
@@ -109,7 +111,10 @@ impl Aggregate {
             None => self.load_together(plan, run)?,
             Some(_) => Vec::new(),
         };
-        let mut key = Vec::with_capacity(groups.len());
+        let shared: Vec<Option<SharedInputs>> = match sets {
+            Some(_) => aggs.iter().map(SharedInputs::of).collect(),
+            None => Vec::new(),
+        };
         loop {
             sched::check_interrupts_now()?;
             let batch = match &mut self.reader {
@@ -123,14 +128,8 @@ impl Aggregate {
             };
             for row in 0..batch.rows {
                 let row = Row::Batch(&batch, row);
-                key.clear();
-                for group in groups {
-                    key.push(eval::eval(group, row, run)?);
-                }
-                for (n, set) in sets.sets.iter().enumerate() {
-                    let number = self.group(&set_key(n, set, &key), aggs);
-                    self.add_row(number, aggs, row, run)?;
-                }
+                let key = eval::eval_all(groups, row, run)?;
+                self.add_to_sets(sets, aggs, (&key, row), &shared, run)?;
             }
         }
         self.merge_all(plan, others, run)?;
@@ -303,6 +302,31 @@ impl Aggregate {
         let states = &mut self.states[group * aggs.len()..][..aggs.len()];
         for (state, call) in states.iter_mut().zip(aggs) {
             state.add(call, row, run)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a row with its groups' values to its group in each set.
+    fn add_to_sets(
+        &mut self,
+        sets: &Sets,
+        aggs: &[AggCall],
+        (key, row): (&[Datum], Row<'_>),
+        shared: &[Option<SharedInputs>],
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        let keys = sets.sets.iter().enumerate().map(|(n, set)| set_key(n, set, key));
+        let groups: Vec<usize> = keys.map(|key| self.group(&key, aggs)).collect();
+        for (n, (call, shared)) in aggs.iter().zip(shared).enumerate() {
+            let inputs = match shared {
+                Some(shared) => shared.values(row, run)?.map(|values| (&shared.call, values)),
+                None => Some((call, Vec::new())),
+            };
+            let Some((call, values)) = inputs else { continue };
+            let row = if shared.is_some() { Row::Values(&values) } else { row };
+            for group in &groups {
+                self.states[group * aggs.len() + n].add(call, row, run)?;
+            }
         }
         Ok(())
     }
