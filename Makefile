@@ -129,17 +129,20 @@ bench-replication:
 
 # What `make test` does in seconds, for hours: the checker of snapshots over a primary and two standbys with kills, pauses and
 # promotions; kills under load with the clients' journal; a backup brought to many moments; a thousand sessions that ask for parallel
-# plans, stop in the middle, fail, go away. Other sizes: make soak SOAK_TRANSACTIONS=10000 SOAK_KILLS=20 SOAK_POINTS=10 SOAK_SECONDS=60
+# plans, stop in the middle, fail, go away; random nested queries and counting functions beside PostgreSQL. Other sizes: make soak SOAK_TRANSACTIONS=10000 SOAK_KILLS=20 SOAK_POINTS=10 SOAK_SECONDS=60
 SOAK_SECONDS ?= 600
 SOAK_TRANSACTIONS ?= 100000
 SOAK_FAULTS ?= 200
 SOAK_KILLS ?= 200
 SOAK_POINTS ?= 100
+SOAK_STATEMENTS ?= 20000
 soak:
 	@scripts/need build clients
 	REPLICAS_TRANSACTIONS=$(SOAK_TRANSACTIONS) REPLICAS_FAULTS=$(SOAK_FAULTS) REPLICAS_KILLS=$(SOAK_KILLS) ARCHIVE_POINTS=$(SOAK_POINTS) \
 		$(RELEASE) test --release --quiet -p threadgres --test replication --test durability -- replicas:: archive:: --nocapture --test-threads 1
 	SOAK_SECONDS=$(SOAK_SECONDS) cargo test -p threadgres --test answers -- parallel_soak:: --include-ignored --nocapture --test-threads 1
+	seed=$$(date +%s); NESTED_SEED=$$seed NESTED_QUERIES=$(SOAK_STATEMENTS) COUNTED_SEED=$$seed COUNTED_STATEMENTS=$(SOAK_STATEMENTS) \
+		cargo test -p threadgres --test answers -- nested:: counted:: --nocapture --test-threads 1
 
 # A queue, a staging table, random updates of an indexed column: work a second and sizes of files, alone and beside a snapshot
 # that stays open, beside PostgreSQL 15 in turns, about twelve minutes: make bench-churn SECONDS_EACH=10. Servers as bench-oltp.

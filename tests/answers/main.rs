@@ -5,10 +5,12 @@ mod support;
 
 mod catalogs;
 mod compatibility;
+mod counted;
 mod diff;
 mod dump;
 mod functions;
 mod interval_partitions;
+mod nested;
 mod oracle;
 mod parallel;
 mod parallel_soak;
