@@ -67,13 +67,21 @@ fn nested(expr: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
             let (a, b) = (eval(&args[0], row, run)?, eval(&args[1], row, run)?);
             Ok(Datum::Bool(distinct(equal, a, b, run)? != *negated))
         }
-        Expr::Case { arms, default, .. } => {
-            for (test, result) in arms {
-                if truth(eval(test, row, run)?) == Some(true) {
-                    return eval(result, row, run);
-                }
-            }
-            eval(default, row, run)
+        Expr::Case { operand: None, arms, default, .. } => {
+            let chosen = first_true(arms, row, run)?;
+            eval(chosen.unwrap_or(default), row, run)
+        }
+        Expr::Case { operand: Some(operand), arms, default, .. } => {
+            let value = eval(operand, row, run)?;
+            run.state.held.push(value);
+            let chosen = first_true(arms, row, run);
+            // The results are outside of the operand's scope, whether a test has failed or not.
+            run.state.held.pop();
+            eval(chosen?.unwrap_or(default), row, run)
+        }
+        Expr::Held(_) => {
+            let held = run.state.held.last().cloned();
+            held.ok_or_else(|| Error::internal("CASE without the value of its operand"))
         }
         Expr::Coalesce(args, _) => {
             for arg in args {
@@ -84,14 +92,14 @@ fn nested(expr: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
             }
             Ok(Datum::Null)
         }
-        Expr::NullIf { equal, args, result } => {
+        Expr::NullIf { equal, args } => {
             let (a, b) = (eval(&args[0], row, run)?, eval(&args[1], row, run)?);
             if a.is_null() || b.is_null() {
-                return eval(result, row, run);
+                return Ok(a);
             }
-            match truth(apply(equal, &[a, b], run)?) {
+            match truth(apply(equal, &[a.clone(), b], run)?) {
                 Some(true) => Ok(Datum::Null),
-                _ => eval(result, row, run),
+                _ => Ok(a),
             }
         }
         Expr::MinMax { greatest, args, ty } => min_max(*greatest, args, *ty, row, run),
@@ -112,6 +120,20 @@ fn nested(expr: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
         Expr::SessionValue(name, ty) => (run.cx.engine.calls.session_value)(name, *ty, run),
         _ => Err(Error::internal("expression kind without a body")),
     }
+}
+
+/// The result of the first arm of CASE whose test is true.
+fn first_true<'e>(
+    arms: &'e [(Expr, Expr)],
+    row: Row<'_>,
+    run: &mut Run<'_, '_>,
+) -> Result<Option<&'e Expr>> {
+    for (test, result) in arms {
+        if truth(eval(test, row, run)?) == Some(true) {
+            return Ok(Some(result));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether a condition holds (NULL does not).

@@ -89,7 +89,7 @@ impl Execution {
         let (params, snapshot) = (cx.params, cx.snapshot);
         let mut run = Run { cx, prepared, params, snapshot, state: &mut state };
         let plan = query_plan(prepared)?;
-        let mut root = build(plan, &mut run)?;
+        let mut root = run.reading(true, |run| build(plan, run))?;
         let mut ready = None;
         if !prepared.changes.is_empty() {
             // A consumer that stops reading must not stop the changes.

@@ -31,6 +31,8 @@ pub struct Run<'r, 'c> {
 pub struct ExecState {
     /// Values of correlated columns.
     pub slots: Vec<Datum>,
+    /// Values of the operands of the CASEs whose tests are being evaluated, innermost last.
+    pub held: Vec<Datum>,
     /// Results of subqueries that are computed once, and operator trees of the others.
     pub subqueries: Vec<SubqueryState>,
     /// Rows of the last rounds of recursive queries, by number.
@@ -47,6 +49,8 @@ pub struct ExecState {
     pub measure_usage: bool,
     /// While operators are built that several threads run: the thread's place among them.
     pub member: Option<Member>,
+    /// While operators are built: their reader may stop before the last row.
+    pub may_stop: bool,
     /// What the domains demand that values were checked against so far.
     pub domains: Vec<(Oid, Arc<DomainRules>)>,
     /// The change of rows at hand asks where they are ([`sql::plan::Modify::places`]).
@@ -55,11 +59,28 @@ pub struct ExecState {
     pub placed: Option<(base::TupleId, access::SystemColumns)>,
 }
 
+impl Run<'_, '_> {
+    /// Whether operators that are built now hand rows up one by one where somebody can see what they do.
+    pub fn goes_by_row(&self) -> bool {
+        let effects = self.prepared.effects;
+        effects.crossed || effects.any && self.state.may_stop
+    }
+
+    /// Builds operators for a reader that may stop, or (false) reads all rows.
+    pub fn reading<R>(&mut self, may_stop: bool, build: impl FnOnce(&mut Self) -> R) -> R {
+        let before = std::mem::replace(&mut self.state.may_stop, may_stop);
+        let built = build(self);
+        self.state.may_stop = before;
+        built
+    }
+}
+
 impl ExecState {
     /// For a statement's first run.
     pub fn new(prepared: &Prepared) -> ExecState {
         ExecState {
             slots: vec![Datum::Null; prepared.slots],
+            held: Vec::new(),
             subqueries: prepared.subplans.iter().map(|_| SubqueryState::default()).collect(),
             work_tables: Vec::new(),
             started: None,
@@ -68,6 +89,7 @@ impl ExecState {
             measure_waits: false,
             measure_usage: false,
             member: None,
+            may_stop: false,
             domains: Vec::new(),
             asks_places: false,
             placed: None,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use base::{Result, bail};
+use sql::Expr;
 use sql::expr::{SubqueryExpr, SubqueryKind};
 use types::datum::Array;
 use types::{Batch, Datum, TypeIo};
@@ -93,7 +94,8 @@ pub fn eval(query: &SubqueryExpr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result
     {
         return Ok(values[n].clone());
     }
-    let value = with_tree(query.plan, run, |tree, run| match &query.kind {
+    let stops = matches!(query.kind, SubqueryKind::Scalar | SubqueryKind::Exists);
+    let value = with_tree(query.plan, stops, run, |tree, run| match &query.kind {
         SubqueryKind::Scalar => scalar(query.plan, tree, run),
         SubqueryKind::Exists => exists(query.plan, tree, run),
         _ => array(query, tree, run),
@@ -120,6 +122,7 @@ fn slot_values(query: &SubqueryExpr, run: &Run<'_, '_>) -> Vec<Datum> {
 /// Runs `f` over the subplan's operators, fresh or begun again; they are kept for the next time.
 fn with_tree<R>(
     number: usize,
+    may_stop: bool,
     run: &mut Run<'_, '_>,
     f: impl FnOnce(&mut dyn Operator, &mut Run<'_, '_>) -> Result<R>,
 ) -> Result<R> {
@@ -129,7 +132,7 @@ fn with_tree<R>(
             tree.rescan(plan, run)?;
             tree
         }
-        None => build(plan, run)?,
+        None => run.reading(may_stop, |run| build(plan, run))?,
     };
     let result = f(tree.as_mut(), run);
     run.state.subqueries[number].tree = Some(tree);
@@ -191,8 +194,9 @@ pub fn materialise(number: usize, run: &mut Run<'_, '_>) -> Result<Arc<Vec<Batch
     if let Some(rows) = &run.state.subqueries[number].rows {
         return Ok(rows.clone());
     }
-    let all =
-        with_tree(number, run, |tree, run| collect(tree, &run.prepared.subplans[number], run))?;
+    let all = with_tree(number, false, run, |tree, run| {
+        collect(tree, &run.prepared.subplans[number], run)
+    })?;
     let all = Arc::new(all);
     run.state.subqueries[number].rows = Some(all.clone());
     Ok(all)
@@ -236,12 +240,17 @@ pub fn kept_batch(number: usize, at: usize, run: &mut Run<'_, '_>) -> Result<Opt
 ///
 /// # Errors
 /// Those of beginning again.
-pub fn refresh_kept(number: usize, slots: &[u16], run: &mut Run<'_, '_>) -> Result<()> {
+pub fn refresh_kept(number: usize, slots: &[(u16, Expr)], run: &mut Run<'_, '_>) -> Result<()> {
     if slots.is_empty() {
         return Ok(());
     }
-    let values: Vec<Datum> =
-        slots.iter().map(|s| run.state.slots[usize::from(*s)].clone()).collect();
+    let mut values = Vec::with_capacity(slots.len());
+    for (_, e) in slots {
+        values.push(eval::eval(e, Row::Empty, run)?);
+    }
+    for ((slot, _), value) in slots.iter().zip(&values) {
+        run.state.slots[usize::from(*slot)] = value.clone();
+    }
     let known = run.state.subqueries[number].outer.replace(values.clone());
     if known.is_some_and(|known| known == values) { Ok(()) } else { forget_kept(number, run) }
 }
@@ -284,7 +293,7 @@ fn all_rows(query: &SubqueryExpr, run: &mut Run<'_, '_>) -> Result<Arc<Vec<Batch
         return materialise(query.plan, run);
     }
     let number = query.plan;
-    with_tree(number, run, |tree, run| collect(tree, &run.prepared.subplans[number], run))
+    with_tree(number, false, run, |tree, run| collect(tree, &run.prepared.subplans[number], run))
         .map(Arc::new)
 }
 
@@ -330,7 +339,7 @@ fn hash_table(number: usize, run: &mut Run<'_, '_>) -> Result<Arc<HashedRows>> {
     }
     let plan = &run.prepared.subplans[number];
     let types = types(plan, run.prepared);
-    let table = with_tree(number, run, |tree, run| {
+    let table = with_tree(number, false, run, |tree, run| {
         let mut table = HashedRows::default();
         while let Some(batch) = tree.next(plan, run)? {
             sched::check_interrupts()?;

@@ -194,7 +194,7 @@ fn wide<'b>(expr: &Expr, batch: &'b Batch, run: &mut Run<'_, '_>) -> Result<Valu
         }
         Expr::And(args) => and_or(args, false, batch, run),
         Expr::Or(args) => and_or(args, true, batch, run),
-        Expr::Case { arms, default, ty } => case(arms, default, *ty, batch, run),
+        Expr::Case { operand: None, arms, default, ty } => case(arms, default, *ty, batch, run),
         Expr::ArrayOp { function, left, array, all: false } => {
             match any_of(function, left, array, batch, run)? {
                 Some(values) => Ok(values),

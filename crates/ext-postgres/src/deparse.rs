@@ -43,7 +43,7 @@ fn is_plain(e: &Expr) -> bool {
         | Expr::Not(_)
         | Expr::IsNull { .. }
         | Expr::BooleanTest { .. }
-        | Expr::Case { .. }
+        | Expr::Case { operand: None, .. }
         | Expr::Coalesce(..)
         | Expr::MinMax { .. }
         | Expr::Typmod { .. }
@@ -52,7 +52,9 @@ fn is_plain(e: &Expr) -> bool {
         Expr::Distinct { equal, .. } | Expr::NullIf { equal, .. } => is_known(equal),
         Expr::ArrayOp { function, .. } => is_known(function) && operator(function).is_some(),
         Expr::RowCompare { fields, .. } => fields.iter().all(|f| is_known(f.2) && is_known(f.3)),
-        Expr::InOutCast { .. }
+        Expr::Case { operand: Some(_), .. }
+        | Expr::Held(_)
+        | Expr::InOutCast { .. }
         | Expr::Collate(..)
         | Expr::Subscript { .. }
         | Expr::Row(_)
@@ -301,7 +303,11 @@ impl Deparser<'_> {
                 let [left, right] = sides.map(|side| side.join(", "));
                 format!("(ROW({left}) {op} ROW({right}))")
             }
-            Expr::Subscript { .. } | Expr::Row(_) | Expr::Subquery(_) | Expr::SessionValue(..) => {
+            Expr::Held(_)
+            | Expr::Subscript { .. }
+            | Expr::Row(_)
+            | Expr::Subquery(_)
+            | Expr::SessionValue(..) => {
                 return Err(base::Error::internal("an expression that does not ship"));
             }
         })

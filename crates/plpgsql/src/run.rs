@@ -19,6 +19,9 @@ use crate::program::*;
 const ONE_ROW: &str = "Make sure the query returns a single row, or use LIMIT 1.";
 /// Rows that a FOR loop takes at a time.
 const ROWS: u64 = 256;
+/// The same where others can see it: at first, and then.
+const SEEN_FIRST: u64 = 10;
+const SEEN_THEN: u64 = 50;
 
 /// Where control goes after a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -452,7 +455,18 @@ impl Frame<'_> {
         let types: Vec<base::Oid> = prepared.columns.iter().map(|c| c.ty).collect();
         // Rows have to be there before a body that ends the transaction.
         let all = self.program.ends_transactions && cx.nonatomic;
-        let limit = if all { 0 } else { ROWS };
+        let mut limit = match () {
+            () if all => 0,
+            // Others can see how far it is read: no further than PostgreSQL does.
+            () if prepared.effects.any => {
+                if cx.nonatomic {
+                    1
+                } else {
+                    SEEN_FIRST
+                }
+            }
+            () => ROWS,
+        };
         let mut any = false;
         let mut left = Flow::Next;
         let result: Result<()> = 'all: loop {
@@ -461,6 +475,9 @@ impl Frame<'_> {
                 let mut inner = ExecContext { snapshot, ..cx.inner() };
                 execution.fetch(&mut inner, limit, &mut rows)
             };
+            if limit == SEEN_FIRST {
+                limit = SEEN_THEN;
+            }
             // Statements after it see the changes of the statement.
             if prepared.writes {
                 cx.tx.next_command();

@@ -86,6 +86,9 @@ pub enum Expr {
     },
     /// CASE, with the tests already boolean; a NULL default is a Const.
     Case {
+        /// Of `CASE operand WHEN …`: computed once; in the tests [`Expr::Held`] stands for its value. None also
+        /// where the operand stands in each test, because computing it again makes no difference.
+        operand: Option<Box<Expr>>,
         /// (test, result).
         arms: Vec<(Expr, Expr)>,
         /// ELSE.
@@ -93,16 +96,16 @@ pub enum Expr {
         /// Type.
         ty: Oid,
     },
+    /// In a test of CASE: the value of the operand of the innermost CASE around it that has one.
+    Held(Oid),
     /// COALESCE.
     Coalesce(Vec<Expr>, Oid),
     /// NULLIF by the equality function.
     NullIf {
         /// The `=` operator's function.
         equal: &'static FunctionRow,
-        /// Both sides, as compared; the result is `result` (the left side, uncast).
+        /// Both sides, as compared; the result is the left one.
         args: Box<[Expr; 2]>,
-        /// What to return.
-        result: Box<Expr>,
     },
     /// GREATEST or LEAST over values of one type.
     MinMax {
@@ -188,6 +191,8 @@ pub struct SubqueryExpr {
     pub once: bool,
     /// Whether equal values in the slots give equal results, so that they may be remembered.
     pub memo: bool,
+    /// Whether others can see how often it is run: see [`crate::logical::Rel::acts`].
+    pub acts: bool,
     /// What is asked.
     pub kind: SubqueryKind,
     /// Type.
@@ -314,6 +319,7 @@ impl Expr {
             | Expr::Param(_, ty)
             | Expr::Column(_, ty)
             | Expr::Slot(_, ty)
+            | Expr::Held(ty)
             | Expr::Relabel(_, ty)
             | Expr::Coalesce(_, ty)
             | Expr::SessionValue(_, ty)
@@ -324,7 +330,7 @@ impl Expr {
             | Expr::MinMax { ty, .. }
             | Expr::Array { ty, .. }
             | Expr::Subscript { ty, .. } => *ty,
-            Expr::NullIf { result, .. } => result.ty(),
+            Expr::NullIf { args, .. } => args[0].ty(),
             Expr::Collate(arg, ..) => arg.ty(),
             Expr::Row(_) => types::oids::RECORD,
             Expr::Subquery(s) => s.ty,

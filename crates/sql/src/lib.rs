@@ -17,6 +17,7 @@ pub mod database;
 pub mod define_statement;
 pub mod embedded;
 pub mod event_trigger;
+mod every_node;
 pub mod expr;
 pub mod extension_statement;
 pub mod foreign;

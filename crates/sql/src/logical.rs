@@ -302,8 +302,9 @@ pub enum Rel {
         alias: Option<String>,
         /// Its columns here.
         cols: Vec<Col>,
-        /// Columns of outer queries that it uses.
-        outer: Vec<Col>,
+        /// Columns of outer queries that it uses, and what stands for them here: the column itself, or what
+        /// computes it where the subquery that gave it has been merged into the one around it.
+        outer: Vec<(Col, Expr)>,
     },
     /// Inside a recursive WITH query: the rows of the last round.
     WorkTable {
@@ -447,8 +448,8 @@ impl Rel {
             | Rel::Append { .. }
             | Rel::Barrier { .. }
             | Rel::SetOp { .. }
-            | Rel::WorkTable { .. }
-            | Rel::Cte { .. } => {}
+            | Rel::WorkTable { .. } => {}
+            Rel::Cte { outer, .. } => outer.iter().for_each(|(_, e)| f(e)),
             Rel::Values { rows, .. } => rows.iter().flatten().for_each(f),
             Rel::Function { calls, .. } => calls.iter().for_each(f),
             Rel::Sample { percent, seed, .. } => {
@@ -476,6 +477,18 @@ impl Rel {
             Rel::Distinct { keys, .. } => keys.iter().for_each(f),
             Rel::Lock { recheck, .. } => recheck.iter().for_each(f),
         }
+    }
+
+    /// Whether others can see how far and how often the rows are computed: there are volatile functions, or row
+    /// locks. (WITH queries that are kept have their effects once, whoever reads them.)
+    pub fn acts(&self) -> bool {
+        if sched::check_stack().is_err() {
+            return true;
+        }
+        let mut found = matches!(self, Rel::Lock { .. });
+        self.for_exprs(&mut |e| found = found || crate::walk::acts(e));
+        self.for_inputs(&mut |input| found = found || input.acts());
+        found
     }
 
     /// Adds the columns that this operator gives to the one above.
@@ -537,7 +550,6 @@ impl Rel {
                 used.extend(&left.cols);
                 used.extend(&right.cols);
             }
-            Rel::Cte { outer, .. } => used.extend(outer),
             _ => {}
         }
         // Operators that pass columns through define nothing new.
@@ -663,8 +675,8 @@ impl Rel {
             | Rel::Nothing
             | Rel::Table(_)
             | Rel::System { .. }
-            | Rel::WorkTable { .. }
-            | Rel::Cte { .. } => {}
+            | Rel::WorkTable { .. } => {}
+            Rel::Cte { outer, .. } => outer.iter_mut().for_each(|(_, e)| apply(e)),
             Rel::Append { inputs, .. } => inputs.iter_mut().for_each(|i| i.rel.map_exprs(f)),
             Rel::SetOp { left, right, .. } => {
                 left.rel.map_exprs(f);

@@ -1,6 +1,9 @@
 //! Physical plans: what the executor runs. A plan is immutable and shared by all sessions.
 
+mod acting;
 mod describe;
+pub mod effects;
+mod exprs;
 
 use std::sync::Arc;
 
@@ -41,6 +44,8 @@ pub struct Prepared {
     pub identity: crate::Identity,
     /// Calls of constants that weren't computed when the statement was bound, some at least.
     pub constant_calls: Vec<ConstantCall>,
+    /// What others can see of its run.
+    pub effects: effects::Effects,
     /// What the executor derives from the plan at the first run (`ExecCache::default()` here).
     pub executor: ExecCache,
     /// Whether it is good for any values of the parameters.
@@ -124,6 +129,7 @@ impl Prepared {
             writes: false,
             identity: Default::default(),
             constant_calls: Vec::new(),
+            effects: Default::default(),
             executor: Default::default(),
             trials: Default::default(),
             stack: sched::stack_bytes(),
@@ -138,6 +144,8 @@ pub struct ConstantCall {
     pub call: Expr,
     /// An expression around it may leave it out.
     pub guarded: bool,
+    /// The rows decide whether it is come to.
+    pub conditional: bool,
 }
 
 /// The value of a call of constants; None: it isn't known here.
@@ -847,8 +855,9 @@ pub enum Node {
         alias: Option<String>,
         /// Names of the columns.
         columns: Vec<String>,
-        /// Slots of the outer values that it uses: where these have changed, it is computed anew.
-        slots: Vec<u16>,
+        /// The outer values that it uses, by the slots it reads them from: where these have changed, it is
+        /// computed anew.
+        slots: Vec<(u16, Expr)>,
     },
     /// A recursive WITH query: the base's rows, then the step's again and again, each over the rows
     /// of the round before, until a round gives none.

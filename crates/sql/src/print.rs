@@ -19,6 +19,7 @@ use crate::bind::{Binder, ast};
 use crate::expr::{BY_SHORT_SYNTAX, BY_SYNTAX, Expr, RowOp};
 use crate::parse::parse_expr;
 use crate::prepare::PrepareContext;
+use crate::walk;
 
 /// A type's name in an expression: `character` without a length would mean one letter.
 pub(crate) fn format_type(ty: Oid, typmod: i32) -> String {
@@ -358,6 +359,8 @@ impl Printer<'_, '_> {
     fn whole(&self, expr: &Expr) -> Option<String> {
         match expr {
             Expr::Relabel(arg, RECORD) => self.whole(arg),
+            // Of a side of an outer join.
+            Expr::Case { arms, default, .. } if self.is_witnessed(arms) => self.whole(default),
             Expr::Call { function, args, .. } if function.oid == internal::SHAPED_ROW.oid => {
                 match args.first() {
                     Some(Expr::Row(fields)) => self.names?.whole(fields),
@@ -366,6 +369,16 @@ impl Printer<'_, '_> {
             }
             _ => None,
         }
+    }
+
+    /// Whether the only arm is NULL for a row that an outer join didn't find.
+    fn is_witnessed(&self, arms: &[(Expr, Expr)]) -> bool {
+        let [(Expr::IsNull { arg, negated: false }, Expr::Const(Datum::Null, _))] = arms else {
+            return false;
+        };
+        let Expr::Column(col, ty) = &**arg else { return false };
+        let name = self.binder.vars.get(usize::from(*col)).map(|var| var.name.as_str());
+        name == Some(crate::bind::from::WITNESS) || *ty == TID && name == Some("ctid")
     }
 
     /// An expression's text where `t.*` would stand for the columns of `t`.
@@ -433,7 +446,11 @@ impl Printer<'_, '_> {
                 let text = self.wrap(text);
                 if *negated { self.wrap(format!("NOT {text}")) } else { text }
             }
-            Expr::Case { arms, default, .. } => self.case(arms, default),
+            Expr::Case { operand, arms, default, .. } => {
+                self.case(operand.as_deref(), arms, default)
+            }
+            // Of a test whose form is not that of a comparison.
+            Expr::Held(_) => "CASE_TEST_EXPR".to_owned(),
             Expr::Coalesce(args, _) => match self.names.and_then(|names| names.merged(expr)) {
                 Some(name) => name,
                 None => format!("COALESCE({})", self.list(args)),
@@ -484,12 +501,14 @@ impl Printer<'_, '_> {
         self.wrap(parts.join(word))
     }
 
-    fn case(&self, arms: &[(Expr, Expr)], default: &Expr) -> String {
+    fn case(&self, operand: Option<&Expr>, arms: &[(Expr, Expr)], default: &Expr) -> String {
         // PostgreSQL puts every CASE on lines of its own.
         let end = format!("\n{}", " ".repeat(self.indent));
         let space = format!("{end}    ");
         let mut out = format!("{end}CASE");
+        out.extend(operand.map(|operand| format!(" {}", self.print(operand))));
         for (test, result) in arms {
+            let test = walk::compared_with_held(test).unwrap_or(test);
             out += &format!("{space}WHEN {} THEN {}", self.print(test), self.print(result));
         }
         out + &format!("{space}ELSE {}{end}END", self.print(default))

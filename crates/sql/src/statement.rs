@@ -84,6 +84,11 @@ pub(crate) fn prepare(
             let Some(into) = &stmt.into else {
                 return Err(err!(SYNTAX_ERROR, "CREATE TABLE AS without a table"));
             };
+            if let NodeEnum::SelectStmt(select) = query
+                && let Some(into) = &select.into_clause
+            {
+                return Err(binder.no_into(into));
+            }
             if !matches!(query, NodeEnum::SelectStmt(_) | NodeEnum::ExecuteStmt(_)) {
                 return Err(Error::unsupported("CREATE TABLE AS of this statement"));
             }
@@ -91,7 +96,14 @@ pub(crate) fn prepare(
                 false => None,
                 true => {
                     let mut binder = Binder::new(cx, text, declared);
-                    Some(binder.defined_query(query, &into.col_names)?.1)
+                    let defined = binder.defined_query(query, &into.col_names)?.1;
+                    if crate::bind::cte::changes_data(query) {
+                        return Err(err!(
+                            FEATURE_NOT_SUPPORTED,
+                            "materialized views must not use data-modifying statements in WITH"
+                        ));
+                    }
+                    Some(defined)
                 }
             };
             let (query, _) = prepare(query, text, declared, cx, None)?;
@@ -121,6 +133,18 @@ pub(crate) fn prepare(
             let Some(query) = inner(&stmt.query) else {
                 return Err(err!(SYNTAX_ERROR, "cursor without a query"));
             };
+            if let NodeEnum::SelectStmt(select) = query
+                && let Some(into) = &select.into_clause
+            {
+                return Err(binder.no_into(into));
+            }
+            if crate::bind::cte::changes_data(query) {
+                prepare(query, text, declared, cx, None)?;
+                return Err(err!(
+                    FEATURE_NOT_SUPPORTED,
+                    "DECLARE CURSOR must not contain data-modifying statements in WITH"
+                ));
+            }
             let (query, tables) = cursor_query(query, text, declared, cx)?;
             let (params, locks) = (query.params.clone(), query.locks.clone());
             let utility = Utility::DeclareCursor {
@@ -175,6 +199,7 @@ pub(crate) fn plan_query(mut binder: Binder<'_>, query: Query) -> Result<(Prepar
     let cx = binder.cx;
     let (plan, mut prepared) =
         plan_with(binder, &mut lifted, |p| p.query(query, &RequiredProperties::default()))?;
+    prepared.effects = plan.effects(&prepared.subplans);
     prepared.statement = Statement::Query(plan);
     crate::planner::foreign::push_down(&mut prepared, cx);
     if !prepared.writes {
@@ -195,6 +220,7 @@ pub(crate) fn plan_change(
     let mut lifted = binder.finish_params()?;
     let cx = binder.cx;
     let (plan, mut prepared) = plan_with(binder, &mut lifted, |p| p.change(change))?;
+    prepared.effects = plan.effects(&prepared.subplans);
     prepared.statement = Statement::Query(plan);
     crate::planner::partition_wise::add(&mut prepared, cx);
     crate::planner::parallel::add_gathers(&mut prepared, cx);
@@ -241,6 +267,7 @@ pub(crate) fn plan_with<R>(
         tag: "",
         identity: Default::default(),
         constant_calls: binder.constant_calls.into_inner(),
+        effects: Default::default(),
         executor: Default::default(),
         trials: Default::default(),
         stack: sched::stack_bytes(),
@@ -263,6 +290,7 @@ fn plain(binder: Binder<'_>, utility: Utility) -> Prepared {
         writes,
         identity: Default::default(),
         constant_calls: Vec::new(),
+        effects: Default::default(),
         executor: Default::default(),
         trials: Default::default(),
         stack: sched::stack_bytes(),
@@ -288,6 +316,7 @@ pub(crate) fn around(utility: Utility, plan: &Arc<Prepared>) -> Prepared {
         writes,
         identity: Default::default(),
         constant_calls: Vec::new(),
+        effects: Default::default(),
         executor: Default::default(),
         trials: Default::default(),
         stack: sched::stack_bytes(),

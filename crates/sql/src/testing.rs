@@ -412,6 +412,7 @@ pub(crate) fn expr(e: &Expr) -> String {
         Expr::Param(n, _) => format!("${}", n + 1),
         Expr::Column(n, _) => format!("#{n}"),
         Expr::Slot(n, _) => format!("@{n}"),
+        Expr::Held(_) => "held".to_owned(),
         Expr::Call { function, args, .. } => format!("{}({})", function.name, list(args)),
         Expr::InOutCast { arg, ty, .. } => format!("{}::{}", expr(arg), name(*ty)),
         Expr::Typmod { arg, ty, typmod, .. } => {
@@ -430,10 +431,11 @@ pub(crate) fn expr(e: &Expr) -> String {
         }
         Expr::BooleanTest { arg, is, negated } => format!("{} is {negated} {is:?}", expr(arg)),
         Expr::Distinct { args, .. } => format!("distinct({})", list(&args[..])),
-        Expr::Case { arms, default, .. } => {
+        Expr::Case { operand, arms, default, .. } => {
             let arms: Vec<String> =
                 arms.iter().map(|(t, r)| format!("{}: {}", expr(t), expr(r))).collect();
-            format!("case({}, {})", arms.join(", "), expr(default))
+            let of = operand.as_ref().map_or_else(String::new, |e| format!("{} of ", expr(e)));
+            format!("case({of}{}, {})", arms.join(", "), expr(default))
         }
         Expr::Coalesce(items, _) => format!("coalesce({})", list(items)),
         Expr::NullIf { args, .. } => format!("nullif({})", list(&args[..])),

@@ -14,6 +14,7 @@ pub fn for_children<'e>(e: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
         | Expr::Param(..)
         | Expr::Column(..)
         | Expr::Slot(..)
+        | Expr::Held(_)
         | Expr::SessionValue(..) => {}
         Expr::Call { args, .. } => args.iter().for_each(f),
         Expr::InOutCast { arg, .. }
@@ -28,17 +29,15 @@ pub fn for_children<'e>(e: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
         }
         Expr::MinMax { args, .. } => args.iter().for_each(f),
         Expr::Distinct { args, .. } => args.iter().for_each(f),
-        Expr::Case { arms, default, .. } => {
+        Expr::Case { operand, arms, default, .. } => {
+            operand.iter().for_each(|e| f(e));
             for (test, result) in arms {
                 f(test);
                 f(result);
             }
             f(default);
         }
-        Expr::NullIf { args, result, .. } => {
-            args.iter().for_each(&mut *f);
-            f(result);
-        }
+        Expr::NullIf { args, .. } => args.iter().for_each(f),
         Expr::ArrayOp { left, array, .. } => {
             f(left);
             f(array);
@@ -80,6 +79,7 @@ pub fn map_children(e: Expr, f: &mut dyn FnMut(Expr) -> Result<Expr>) -> Result<
         | Expr::Param(..)
         | Expr::Column(..)
         | Expr::Slot(..)
+        | Expr::Held(_)
         | Expr::SessionValue(..) => e,
         Expr::Call { function, args, ty, position } => {
             let args = all(args.into_vec(), f)?.into_boxed_slice();
@@ -101,17 +101,16 @@ pub fn map_children(e: Expr, f: &mut dyn FnMut(Expr) -> Result<Expr>) -> Result<
         Expr::Distinct { equal, args, negated } => {
             Expr::Distinct { equal, args: pair(args, f)?, negated }
         }
-        Expr::Case { arms, default, ty } => {
+        Expr::Case { operand, arms, default, ty } => {
+            let operand = operand.map(|e| one(e, f)).transpose()?;
             let arms = arms
                 .into_iter()
                 .map(|(test, result)| Ok((f(test)?, f(result)?)))
                 .collect::<Result<_>>()?;
-            Expr::Case { arms, default: one(default, f)?, ty }
+            Expr::Case { operand, arms, default: one(default, f)?, ty }
         }
         Expr::Coalesce(items, ty) => Expr::Coalesce(all(items, f)?, ty),
-        Expr::NullIf { equal, args, result } => {
-            Expr::NullIf { equal, args: pair(args, f)?, result: one(result, f)? }
-        }
+        Expr::NullIf { equal, args } => Expr::NullIf { equal, args: pair(args, f)? },
         Expr::MinMax { greatest, args, ty } => Expr::MinMax { greatest, args: all(args, f)?, ty },
         Expr::ArrayOp { function, left, array, all } => {
             Expr::ArrayOp { function, left: one(left, f)?, array: one(array, f)?, all }
@@ -202,9 +201,9 @@ pub fn for_subqueries<'e>(e: &'e Expr, f: &mut dyn FnMut(&'e SubqueryExpr)) {
     for_children(e, &mut |child| for_subqueries(child, f));
 }
 
-/// Whether it uses columns.
+/// Whether it uses columns, or the value of a CASE's operand.
 pub fn has_columns(e: &Expr) -> bool {
-    any(e, &|x| matches!(x, Expr::Column(..)))
+    any(e, &|x| matches!(x, Expr::Column(..) | Expr::Held(_)))
 }
 
 /// Whether it holds a set-returning call.
@@ -212,12 +211,20 @@ pub fn has_set(e: &Expr) -> bool {
     any(e, &|x| matches!(x, Expr::Call { function, .. } if function.returns_set))
 }
 
-/// Whether it may give another value each time.
+/// Whether it may give another value each time, or others can see each time that it is computed.
 pub fn is_volatile(e: &Expr) -> bool {
     any(e, &|x| match x {
         Expr::Call { function, .. } => function.volatility == Volatility::Volatile,
+        // Without values of the row it is run once.
+        Expr::Subquery(s) => s.acts && !s.slots.is_empty(),
         _ => false,
     })
+}
+
+/// Whether others can see that it is computed, if only once: it must stand in one place, and is computed even if
+/// nobody reads it.
+pub fn acts(e: &Expr) -> bool {
+    is_volatile(e) || any(e, &|x| matches!(x, Expr::Subquery(s) if s.acts))
 }
 
 /// The greatest number of a parameter in it.
@@ -259,6 +266,7 @@ pub fn same(a: &Expr, b: &Expr) -> bool {
         (Expr::Param(x, t), Expr::Param(y, u)) => t == u && x == y,
         (Expr::Column(x, _), Expr::Column(y, _)) => x == y,
         (Expr::Slot(x, _), Expr::Slot(y, _)) => x == y,
+        (Expr::Held(t), Expr::Held(u)) => t == u,
         (Expr::SessionValue(x, t), Expr::SessionValue(y, u)) => t == u && x == y,
         (Expr::Call { function: f, ty: t, .. }, Expr::Call { function: g, ty: u, .. }) => {
             f.oid == g.oid && t == u
@@ -282,9 +290,10 @@ pub fn same(a: &Expr, b: &Expr) -> bool {
             Expr::BooleanTest { is: j, negated: n, .. },
         ) => i == j && m == n,
         (Expr::Distinct { negated: m, .. }, Expr::Distinct { negated: n, .. }) => m == n,
-        (Expr::Case { arms: x, ty: t, .. }, Expr::Case { arms: y, ty: u, .. }) => {
-            t == u && x.len() == y.len()
-        }
+        (
+            Expr::Case { operand: o, arms: x, ty: t, .. },
+            Expr::Case { operand: p, arms: y, ty: u, .. },
+        ) => t == u && x.len() == y.len() && o.is_some() == p.is_some(),
         (Expr::Coalesce(_, t), Expr::Coalesce(_, u)) => t == u,
         (Expr::MinMax { greatest: m, ty: t, .. }, Expr::MinMax { greatest: n, ty: u, .. }) => {
             m == n && t == u
@@ -333,6 +342,28 @@ pub fn same_aggregate(a: &AggCall, b: &AggCall) -> bool {
         && keys(&a.order, &b.order)
         && a.args.len() == b.args.len()
         && a.args.iter().zip(&b.args).all(|(x, y)| same(x, y) && !is_volatile(x))
+}
+
+/// What a test of CASE compares with the value of the operand, if it is a plain comparison: what stands behind WHEN.
+pub fn compared_with_held(test: &Expr) -> Option<&Expr> {
+    fn is_held(e: &Expr) -> bool {
+        match e {
+            Expr::Held(_) => true,
+            Expr::Relabel(arg, _) | Expr::Collate(arg, ..) | Expr::InOutCast { arg, .. } => {
+                is_held(arg)
+            }
+            // An implicit cast by a function.
+            Expr::Call { args, .. } => matches!(&**args, [arg] if is_held(arg)),
+            _ => false,
+        }
+    }
+    match test {
+        Expr::Call { args, .. } => match &**args {
+            [operand, value] if is_held(operand) => Some(value),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Replaces columns by expressions.

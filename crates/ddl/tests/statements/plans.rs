@@ -41,6 +41,7 @@ fn prepared(statement: Statement, types: &[Oid], writes: bool) -> Arc<Prepared> 
         executor: ExecCache::default(),
         trials: Default::default(),
         constant_calls: Vec::new(),
+        effects: Default::default(),
         stack: sched::stack_bytes(),
     })
 }

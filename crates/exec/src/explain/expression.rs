@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use base::Oid;
-use sql::Expr;
 use sql::expr::{RowOp, SortKey, SubqueryKind};
+use sql::{Expr, walk};
 use types::func::internal;
 use types::{Datum, FormatContext, FunctionRow, oids};
 
@@ -108,13 +108,16 @@ impl Names<'_> {
                 let (a, b) = (self.text(&args[0]), self.text(&args[1]));
                 format!("({a} IS {}DISTINCT FROM {b})", not(*negated))
             }
-            Expr::Case { arms, default, .. } => {
+            Expr::Case { operand, arms, default, .. } => {
                 let mut out = "CASE".to_owned();
+                out.extend(operand.iter().map(|e| format!(" {}", self.text(e))));
                 for (test, result) in arms {
+                    let test = walk::compared_with_held(test).unwrap_or(test);
                     out += &format!(" WHEN {} THEN {}", self.text(test), self.text(result));
                 }
                 format!("{out} ELSE {} END", self.text(default))
             }
+            Expr::Held(_) => "CASE_TEST_EXPR".to_owned(),
             Expr::Coalesce(args, _) => format!("COALESCE({})", self.list(args, ", ")),
             Expr::NullIf { args, .. } => {
                 format!("NULLIF({}, {})", self.text(&args[0]), self.text(&args[1]))

@@ -5,6 +5,7 @@
 
 mod document;
 mod expression;
+mod filter;
 mod node;
 mod partition;
 mod print;

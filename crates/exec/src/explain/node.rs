@@ -560,7 +560,9 @@ impl<'p> Describe<'p> {
             Node::Filter { input, condition } => {
                 let mut shown = self.node(input, slots);
                 let columns = self.own_columns(input).unwrap_or_else(|| self.output(input, slots));
-                let text = self.names(&columns, slots).text(condition);
+                let whole = super::filter::with_scans_own(input, condition);
+                shown.details.retain(|(name, _)| whole.is_none() || *name != "Filter");
+                let text = self.names(&columns, slots).text(whole.as_ref().unwrap_or(condition));
                 let at = shown.details.iter().position(|(name, _)| *name == "Batches");
                 shown.details.insert(at.unwrap_or(shown.details.len()), ("Filter", text.into()));
                 shown.estimate = plan.estimate;

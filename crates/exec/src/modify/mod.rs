@@ -26,7 +26,7 @@ mod unique;
 mod writer;
 
 use access::HeapTuple;
-use base::{Oid, Result, TupleId};
+use base::{Error, Oid, Result, TupleId};
 use parts::Parts;
 use pipeline::{Changed, Proposal, Source};
 use sql::plan::{MergeAction, Modify, ModifyAction, PLACED, ScanColumn};
@@ -37,6 +37,7 @@ use types::{Batch, Datum};
 
 use crate::eval;
 use crate::language::{TriggerEvent, TriggerTiming};
+use crate::ops::one_by_one::OneByOne;
 use crate::ops::operator::{Operator, build, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
@@ -292,7 +293,12 @@ impl ModifyOp {
             check_published(&child.table, &modify.action, run.cx)?;
         }
         check_published_parts(modify, run)?;
-        let input = build(modify.action.input(), run)?;
+        // All of the input is read, whoever reads the changed rows; row by row where that can be seen.
+        let input = run.reading(false, |run| {
+            let by_row = run.goes_by_row();
+            let input = build(modify.action.input(), run)?;
+            Ok::<_, Error>(if by_row { Box::new(OneByOne::new(input)) } else { input })
+        })?;
         let mut writer = Writer::open(&modify.table, &modify.indexes, run.cx)?;
         writer.keys.clone_from(&modify.checks.keys);
         let parts = modify.table.is_partitioned().then(|| Box::new(Parts::new(&modify.table)));

@@ -10,6 +10,7 @@ use sql::plan::Node;
 use sql::{Expr, Plan};
 use types::{Batch, Datum};
 
+use super::one_by_one::OneByOne;
 use super::{
     aggregate, append, bitmap_heap_scan, covering_only_scan, cte, distinct, filter, foreign_scan,
     function_scan, gather, group_sorted, hash_join, incremental_sort, index_only_scan, index_scan,
@@ -38,12 +39,26 @@ pub fn build(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> {
     })
 }
 
+/// Makes the operator of the input of a node, which is read row by row if the node has effects that can be seen.
+fn build_input(plan: &Plan, input: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> {
+    let by_row = run.goes_by_row() && plan.acts(&run.prepared.subplans);
+    let input = build(input, run)?;
+    Ok(if by_row { Box::new(OneByOne::new(input)) } else { input })
+}
+
+/// The same for a node that reads all of its input before it hands anything up.
+fn build_whole(input: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> {
+    run.reading(false, |run| build(input, run))
+}
+
 fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> {
     sched::check_stack()?;
     Ok(match &plan.node {
         Node::OneRow => Box::new(values::OneRow::default()),
         Node::Nothing => Box::new(values::Nothing),
-        Node::Values(_) => Box::new(values::Values::default()),
+        Node::Values(_) => {
+            Box::new(values::Values::new(run.goes_by_row() && plan.acts(&run.prepared.subplans)))
+        }
         Node::SeqScan(scan) => Box::new(seq_scan::SeqScan::new(scan, run)?),
         Node::IndexScan { scan, bounds, .. } if !bounds.nearest.is_empty() => {
             Box::new(nearest_scan::NearestScan::new(scan, run)?)
@@ -74,21 +89,29 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
         Node::ForeignScan(foreign) => Box::new(foreign_scan::ForeignScanOp::new(&foreign.code)?),
         Node::ForeignQuery(query) => Box::new(foreign_scan::ForeignScanOp::new(&query.code)?),
         Node::FunctionScan { .. } => Box::new(function_scan::FunctionScan::default()),
-        Node::Filter { input, .. } => Box::new(filter::Filter::new(build(input, run)?)),
-        Node::Project { input, .. } => Box::new(project::Project::new(build(input, run)?)),
+        Node::Filter { input, condition } => {
+            Box::new(filter::Filter::new(build_input(plan, input, run)?, condition))
+        }
+        Node::Project { input, exprs } => {
+            let input = build_input(plan, input, run)?;
+            Box::new(project::Project::new(input, exprs))
+        }
         Node::ProjectSet { input, .. } => {
-            Box::new(project_set::ProjectSet::new(build(input, run)?))
+            Box::new(project_set::ProjectSet::new(build_input(plan, input, run)?))
         }
         Node::NestedLoop { left, right, kind, .. } => {
             let left_types = types(left, run.prepared);
-            let left = build(left, run)?;
+            let left = build_input(plan, left, run)?;
             // Each of the threads that share the left side runs the right side for its own rows.
             let member = run.state.member.take();
-            let right = build(right, run);
+            // A test stops at the first partner.
+            let stops = run.state.may_stop || !kind.gives_right();
+            let right = run.reading(stops, |run| build(right, run));
             let shared = member.is_some();
             run.state.member = member;
             let (right, types) = (right?, types(plan, run.prepared));
             let join = nested_loop::NestedLoop::new(left, right, types, left_types, *kind);
+            let join = if run.goes_by_row() { join.by_row() } else { join };
             Box::new(if shared { join.shared() } else { join })
         }
         Node::HashJoin { .. } => Box::new(hash_join::HashJoin::of(plan, run)?),
@@ -99,14 +122,18 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
         Node::Aggregate { input, sorted: true, plain: false, .. } => {
             Box::new(group_sorted::GroupSorted::new(build(input, run)?))
         }
-        Node::Aggregate { input, .. } => Box::new(aggregate::Aggregate::new(build(input, run)?)),
+        Node::Aggregate { input, .. } => {
+            Box::new(aggregate::Aggregate::new(build_whole(input, run)?))
+        }
         Node::Window { input, .. } => Box::new(window::Window::new(build(input, run)?)),
-        Node::Sort { input, .. } => Box::new(sort::Sort::new(build(input, run)?)),
+        Node::Sort { input, .. } => Box::new(sort::Sort::new(build_whole(input, run)?)),
         Node::IncrementalSort { input, .. } => {
             Box::new(incremental_sort::IncrementalSort::new(build(input, run)?))
         }
         Node::Gather { input, workers, .. } => Box::new(gather::Gather::new(input, *workers, run)?),
-        Node::Limit { input, .. } => Box::new(limit::Limit::new(build(input, run)?)),
+        Node::Limit { input, .. } => {
+            Box::new(limit::Limit::new(run.reading(true, |run| build(input, run))?))
+        }
         Node::Memoize { input, .. } => {
             let types = types(input, run.prepared);
             Box::new(memoize::Memoize::new(build(input, run)?, types))
@@ -118,16 +145,16 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
             Box::new(append::Append { inputs: inputs?, current: 0, member, again: false })
         }
         Node::SetOp { left, right, .. } => {
-            let (left, right) = (build(left, run)?, build(right, run)?);
+            let (left, right) = (build_whole(left, run)?, build_whole(right, run)?);
             Box::new(set_op::SetOp::new(left, right))
         }
         Node::LockRows { input, targets } => {
-            let input = build(input, run)?;
+            let input = build_input(plan, input, run)?;
             Box::new(lock_rows::LockRows::new(input, targets, run)?)
         }
         Node::Modify(modify) => Box::new(ModifyOp::new(modify, run)?),
         Node::Rewritten(_) => Box::new(rewritten::Rewritten::default()),
-        Node::Cte { .. } => Box::new(cte::Cte::default()),
+        Node::Cte { .. } => Box::new(cte::Cte::new(run.state.may_stop)),
         Node::RecursiveUnion { base, step, .. } => {
             let (base, step) = (build(base, run)?, build(step, run)?);
             Box::new(recursive::RecursiveUnion::new(base, step))

@@ -11,10 +11,18 @@ use crate::run::Run;
 use crate::subquery;
 
 /// See the module's documentation.
-#[derive(Default)]
 pub struct Cte {
     next: usize,
     begun: bool,
+    /// Its reader may stop before the last row.
+    may_stop: bool,
+}
+
+impl Cte {
+    /// For such a reader, or another one.
+    pub fn new(may_stop: bool) -> Cte {
+        Cte { next: 0, begun: false, may_stop }
+    }
 }
 
 impl Operator for Cte {
@@ -25,7 +33,8 @@ impl Operator for Cte {
         if !std::mem::replace(&mut self.begun, true) {
             subquery::refresh_kept(*number, slots, run)?;
         }
-        let batch = subquery::kept_batch(*number, self.next, run)?;
+        let (next, may_stop) = (self.next, self.may_stop);
+        let batch = run.reading(may_stop, |run| subquery::kept_batch(*number, next, run))?;
         self.next += 1;
         Ok(batch)
     }

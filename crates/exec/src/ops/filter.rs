@@ -5,27 +5,33 @@ use std::sync::Arc;
 use base::Result;
 use sql::expr::SortKey;
 use sql::plan::Node;
-use sql::{Expr, Plan};
+use sql::{Expr, Plan, walk};
 use types::{Batch, Datum};
 
 use super::before_error::Postponed;
 use super::key_filter::KeyFilter;
 use crate::ops::measure::{REMOVED_BY_FILTER, count};
 use crate::ops::operator::{Operator, wrong_node};
+use crate::rows::{self, Row};
 use crate::run::Run;
-use crate::{rows, vector};
+use crate::{eval, vector};
 
 /// See the module's documentation.
 pub struct Filter {
     /// Rows.
     pub input: Box<dyn Operator>,
+    /// The condition is about no column: it is asked once, before the input is.
+    once: bool,
+    /// Then: what it has said.
+    holds: Option<bool>,
     postponed: Postponed,
 }
 
 impl Filter {
     /// Over these rows.
-    pub fn new(input: Box<dyn Operator>) -> Filter {
-        Filter { input, postponed: Postponed::default() }
+    pub fn new(input: Box<dyn Operator>, condition: &Expr) -> Filter {
+        let once = !walk::has_columns(condition) && !walk::is_volatile(condition);
+        Filter { input, once, holds: None, postponed: Postponed::default() }
     }
 }
 
@@ -35,6 +41,14 @@ impl Operator for Filter {
             return Err(wrong_node());
         };
         self.postponed.raise()?;
+        if self.once {
+            let holds = match self.holds {
+                Some(holds) => holds,
+                None => eval::holds(condition, Row::Empty, run)?,
+            };
+            self.holds = Some(holds);
+            return if holds { self.input.next(input, run) } else { Ok(None) };
+        }
         while let Some(batch) = self.input.next(input, run)? {
             sched::check_interrupts()?;
             let before = batch.rows;
@@ -73,7 +87,7 @@ impl Operator for Filter {
         let Node::Filter { input, .. } = &plan.node else {
             return Err(wrong_node());
         };
-        self.postponed = Postponed::default();
+        (self.postponed, self.holds) = (Postponed::default(), None);
         self.input.rescan(input, run)
     }
 }

@@ -35,6 +35,7 @@ pub mod memoize;
 mod merge_join;
 mod nearest_scan;
 mod nested_loop;
+pub mod one_by_one;
 pub mod operator;
 mod ordered_set;
 mod own_aggregate;

@@ -42,6 +42,8 @@ pub struct NestedLoop {
     target: usize,
     /// What that may grow to.
     most: usize,
+    /// It never grows: rows are handed up one by one.
+    by_row: bool,
     /// Rows handed up.
     handed: usize,
     /// Types of the output and of the left side.
@@ -77,6 +79,7 @@ impl NestedLoop {
             is_full: kind == JoinKind::Full,
             target: TARGET,
             most: TARGET,
+            by_row: false,
             handed: 0,
             left,
             right,
@@ -92,6 +95,11 @@ impl NestedLoop {
             left_types,
             postponed: Postponed::default(),
         }
+    }
+
+    /// The same for a reader that sees how far it goes.
+    pub fn by_row(self) -> NestedLoop {
+        NestedLoop { by_row: true, target: 1, most: 1, ..self }
     }
 
     /// The same for a thread that has others beside it.
@@ -360,7 +368,9 @@ impl Operator for NestedLoop {
     }
 
     fn bound(&mut self, rows: u64) {
-        self.most = usize::try_from(rows).map_or(TARGET, |rows| rows.clamp(1, TARGET));
+        if !self.by_row {
+            self.most = usize::try_from(rows).map_or(TARGET, |rows| rows.clamp(1, TARGET));
+        }
         self.target = self.target.min(self.most);
     }
 
@@ -391,7 +401,8 @@ impl Operator for NestedLoop {
         self.at = Progress::default();
         self.left_done = false;
         self.tail_at = 0;
-        (self.target, self.most) = (TARGET, TARGET);
+        let target = if self.by_row { 1 } else { TARGET };
+        (self.target, self.most) = (target, target);
         if slots.is_empty() && self.kept.take().is_some() {
             // It may depend on slots of an outer level.
             self.right.rescan(right, run)?;

@@ -45,9 +45,17 @@ impl Operator for Nothing {
 }
 
 /// VALUES lists.
-#[derive(Default)]
 pub struct Values {
     next: usize,
+    /// How many lists are computed at a time.
+    most: usize,
+}
+
+impl Values {
+    /// Before the first list; `by_row`: they are computed one by one.
+    pub fn new(by_row: bool) -> Values {
+        Values { next: 0, most: if by_row { 1 } else { BATCH_ROWS } }
+    }
 }
 
 impl Operator for Values {
@@ -59,7 +67,7 @@ impl Operator for Values {
             return Ok(None);
         }
         let mut batch = rows::empty(&types(plan, run.prepared));
-        let end = lists.len().min(self.next + BATCH_ROWS);
+        let end = lists.len().min(self.next + self.most);
         for list in &lists[self.next..end] {
             for (column, expr) in batch.columns.iter_mut().zip(list) {
                 column.push(eval::eval(expr, Row::Empty, run)?)?;

@@ -448,6 +448,7 @@ impl SessionState {
             writes: false,
             identity: Default::default(),
             constant_calls: Vec::new(),
+            effects: Default::default(),
             executor: Default::default(),
             trials: Default::default(),
             stack: sched::stack_bytes(),

@@ -275,6 +275,7 @@ impl SessionState {
     /// The rest of [`SessionState::run`] for a plan that has its locks.
     pub(super) fn run_locked(&mut self, run: &Run<'_>, began: Option<u64>) -> Result<Outcome> {
         let prepared = &run.plan.prepared;
+        prepared.check_conditional_constants(&run.params, &self.settings.format)?;
         self.begin_copy(prepared)?;
         let undescribed = self.out.get_mut().buffer.len();
         if run.describe && prepared.returns_rows() && !is_copy(&prepared.statement) {

@@ -30,6 +30,11 @@ pub(crate) fn json_items(name: &str, args: Vec<Expr>) -> Vec<Expr> {
     args.into_iter().enumerate().map(wrap).collect()
 }
 
+/// `42809` for an ordered-set aggregate that is called as another one.
+pub(crate) fn without_group(name: &str) -> base::Error {
+    err!(WRONG_OBJECT_TYPE, "WITHIN GROUP is required for ordered-set aggregate {name}")
+}
+
 /// An argument before it became JSON.
 pub(crate) fn before_json(arg: &Expr) -> &Expr {
     use types::func::internal::{JSON_ITEM, JSON_KEY, JSONB_ITEM};
@@ -57,17 +62,13 @@ impl Binder<'_> {
         position: u32,
     ) -> Result<Expr> {
         if types::func::is_ordered_set(row.name) {
-            return Err(err!(
-                WRONG_OBJECT_TYPE,
-                "WITHIN GROUP is required for ordered-set aggregate {}",
-                row.name
-            )
-            .at(position));
+            return Err(without_group(row.name).at(position));
         }
         let signature = Signature { declared: row.args, result: row.result };
+        let written = args.clone();
         let (args, ty) = self.fit(&signature, args, position)?;
         let args = json_items(row.name, args);
-        self.plain_aggregate(scope, (row, None), call, (args, ty), position)
+        self.plain_aggregate(scope, (row, None), call, (args, &written, ty), position)
     }
 
     /// An aggregate's call with arguments that are cast.
@@ -76,7 +77,7 @@ impl Binder<'_> {
         scope: &Scope<'_>,
         (row, own): (&'static AggregateRow, Option<Arc<OwnAggregate>>),
         call: &pb::FuncCall,
-        (args, ty): (Vec<Expr>, base::Oid),
+        (args, written, ty): (Vec<Expr>, &[Expr], base::Oid),
         position: u32,
     ) -> Result<Expr> {
         let nested = scope.in_aggregate.replace(true);
@@ -100,20 +101,8 @@ impl Binder<'_> {
         }
         owner.check_aggregate(position)?;
         // Casts that nobody wrote don't hide an argument.
-        let written = |at: usize| {
-            let node = call.args.get(at).and_then(|n| n.node.as_ref());
-            matches!(node, Some(pg_query::NodeEnum::TypeCast(_)))
-        };
-        let shows = |(at, arg): (usize, &Expr), key: &Expr| match arg {
-            Expr::Relabel(inner, _) if !written(at) => walk::same(inner, key),
-            _ => false,
-        };
         let hidden = |k: &SortKey| {
-            !args
-                .iter()
-                .map(before_json)
-                .enumerate()
-                .any(|(n, a)| walk::same(a, &k.expr) || shows((n, a), &k.expr))
+            !args.iter().map(before_json).chain(written).any(|arg| walk::same(arg, &k.expr))
         };
         if call.agg_distinct
             && let Some(at) = order.iter().position(hidden)
@@ -191,7 +180,7 @@ impl Binder<'_> {
         for node in &call.agg_order {
             let Some(pg_query::NodeEnum::SortBy(sort)) = &node.node else { continue };
             let Some(value) = inner(&sort.node) else { continue };
-            let bound = self.expr(scope, value)?;
+            let bound = self.holding(|b| b.expr(scope, value))?;
             let bound = self.resolve_unknown(bound)?;
             keys.push(self.sort_key(sort, bound)?);
         }

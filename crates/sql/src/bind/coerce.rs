@@ -198,8 +198,9 @@ impl Binder<'_> {
         }
         let call = Expr::Call { function, args: args.into_boxed_slice(), ty, position };
         if self.is_of_constants(&call) {
-            let (call, guarded) = (call.clone(), self.elective > 0);
-            self.constant_calls.borrow_mut().push(crate::plan::ConstantCall { call, guarded });
+            let (guarded, conditional) = (self.elective > 0, self.conditional > 0);
+            let call = crate::plan::ConstantCall { call: call.clone(), guarded, conditional };
+            self.constant_calls.borrow_mut().push(call);
         }
         call
     }
@@ -647,7 +648,14 @@ impl Binder<'_> {
 
     /// A literal whose type was never asked for is text.
     pub(crate) fn resolve_unknown(&mut self, expr: Expr) -> Result<Expr> {
-        if expr.ty() == UNKNOWN { self.coerce_unknown(expr, TEXT, 0) } else { Ok(expr) }
+        match expr {
+            expr if expr.ty() != UNKNOWN => Ok(expr),
+            Expr::Collate(value, collation, at) => {
+                let value = self.resolve_unknown(*value)?;
+                Ok(Expr::Collate(Box::new(value), collation, at))
+            }
+            expr => self.coerce_unknown(expr, TEXT, 0),
+        }
     }
 }
 

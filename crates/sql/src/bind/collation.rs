@@ -245,7 +245,8 @@ impl Binder<'_> {
                 let results = arms.iter().map(|(_, r)| r).chain([&**default]);
                 self.merged(results)?.or(of_type)
             }
-            Expr::NullIf { result, .. } => self.derived(result)?,
+            Expr::NullIf { args, .. } => self.merged(args.iter())?.or(of_type),
+            Expr::Held(_) => Derived::Implicit(of_type, 0),
             Expr::Subscript { array, .. } => self.derived(array)?.or(of_type),
             other => {
                 let mut children = Vec::new();
@@ -298,7 +299,8 @@ impl Binder<'_> {
             return Err(err!(DATATYPE_MISMATCH, "collations are not supported by type {ty}"));
         }
         let name = match self.derived(of)? {
-            Derived::Implicit(oid, _) | Derived::Explicit(oid, _) if ty != UNKNOWN => {
+            Derived::Implicit(_, _) if ty == UNKNOWN => None,
+            Derived::Implicit(oid, _) | Derived::Explicit(oid, _) => {
                 self.cx.catalog.shown_collation(self.cx.search_path, oid)
             }
             _ => None,

@@ -7,6 +7,7 @@
 use base::{Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
 
+use crate::every_node::every_node;
 use crate::logical::{Col, Cte, CteKind, Query, Rel};
 
 use super::from::FromItem;
@@ -38,6 +39,8 @@ enum CteState {
         uses: u32,
         /// How many subqueries of expressions were around when it began.
         sublinks: u32,
+        /// How many of [`Binder::unrecursive`] were.
+        around: usize,
         /// Where it stands.
         begun: i32,
     },
@@ -60,7 +63,10 @@ impl Binder<'_> {
         top: bool,
     ) -> Result<()> {
         let pending = self.pending_ctes.len();
+        // Whatever a query of it has inside is not at the top.
+        self.queries += 1;
         let bound = self.with_queries(with, parent, top);
+        self.queries -= 1;
         self.pending_ctes.truncate(pending);
         bound
     }
@@ -305,6 +311,7 @@ impl Binder<'_> {
             stage,
             uses: 0,
             sublinks: self.sublinks,
+            around: self.unrecursive.len(),
             begun: cte.location,
         };
         self.cte_names.push(CteName { name: cte.ctename.clone(), state });
@@ -375,12 +382,26 @@ impl Binder<'_> {
         Ok(step)
     }
 
+    /// Binds a part of a query in which, if this names a construct, a recursive query must not refer to itself.
+    pub(crate) fn not_recursive_in<R>(
+        &mut self,
+        construct: Option<&'static str>,
+        bind: impl FnOnce(&mut Self) -> Result<R>,
+    ) -> Result<R> {
+        let Some(construct) = construct else { return bind(self) };
+        self.unrecursive.push(construct);
+        let bound = bind(self);
+        self.unrecursive.pop();
+        bound
+    }
+
     /// A WITH name in FROM; None when it is none.
     pub(crate) fn cte_item(&mut self, range: &pb::RangeVar) -> Result<Option<FromItem>> {
         if !range.schemaname.is_empty() {
             return Ok(None);
         }
-        let sublinks_now = self.sublinks;
+        let (sublinks_now, around_now) = (self.sublinks, self.unrecursive.len());
+        let innermost = self.unrecursive.last().copied().unwrap_or_default();
         let Some(found) = self.cte_names.iter_mut().rev().find(|n| n.name == range.relname) else {
             return Ok(None);
         };
@@ -389,7 +410,7 @@ impl Binder<'_> {
                 let index = *index;
                 return self.cte_ref(index, range).map(Some);
             }
-            CteState::Binding { index, stage, uses, sublinks, begun } => {
+            CteState::Binding { index, stage, uses, sublinks, around, begun } => {
                 *uses += 1;
                 let at = if *stage == Stage::Other { *begun } else { range.location };
                 let what = match stage {
@@ -400,6 +421,9 @@ impl Binder<'_> {
                     Stage::Base => Some(refused(range, "within its non-recursive term")),
                     Stage::Step if sublinks_now > *sublinks => {
                         Some(refused(range, "within a subquery"))
+                    }
+                    Stage::Step if around_now > *around => {
+                        Some(refused(range, &format!("within {innermost}")))
                     }
                     Stage::Step if *uses > 1 => Some(refused(range, "more than once")),
                     Stage::Step => None,
@@ -443,10 +467,23 @@ impl Binder<'_> {
         let (outer, named) = (cte.outer.clone(), cte.named.1);
         let (mut names, cols) = self.columns_of_cte(index)?;
         names.truncate(named);
+        let outer = outer.into_iter().map(|col| (col, self.column(col))).collect();
         let alias = range.alias.as_ref().map(|alias| alias.aliasname.clone());
         let rel = Rel::Cte { index, alias, cols: cols.clone(), outer };
         self.plain_from(rel, &names, &cols, range)
     }
+}
+
+/// Whether a statement of a query's WITH clause changes data.
+pub(crate) fn changes_data(query: &NodeEnum) -> bool {
+    let NodeEnum::SelectStmt(select) = query else { return false };
+    let ctes = select.with_clause.iter().flat_map(|with| &with.ctes);
+    ctes.into_iter().any(|node| match &node.node {
+        Some(NodeEnum::CommonTableExpr(cte)) => {
+            !matches!(inner(&cte.ctequery), Some(NodeEnum::SelectStmt(_)) | None)
+        }
+        _ => false,
+    })
 }
 
 /// The queries of a WITH clause, of WITH RECURSIVE in an order in which each stands behind those that it
@@ -480,7 +517,7 @@ fn in_order(with: &pb::WithClause) -> Vec<&pb::CommonTableExpr> {
 /// Names without a schema that stand in a WITH query's FROM clauses.
 fn names_read(cte: &pb::CommonTableExpr) -> Vec<&str> {
     let Some(query) = inner(&cte.ctequery) else { return Vec::new() };
-    let tables = query.nodes().into_iter().filter_map(|(node, ..)| match node {
+    let tables = every_node(query).into_iter().filter_map(|node| match node {
         pg_query::NodeRef::RangeVar(range) if range.schemaname.is_empty() => {
             Some(range.relname.as_str())
         }

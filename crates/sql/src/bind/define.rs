@@ -4,6 +4,7 @@ use base::{Result, err};
 use catalog::{Column, ForeignKeyAction, OnCommit, Table, TableKind};
 use pg_query::{NodeEnum, protobuf as pb};
 
+use crate::every_node::every_node;
 use crate::logical::SYSTEM_COLUMNS;
 use crate::parse::deparse_expr;
 use crate::plan::ScanColumn;
@@ -1076,7 +1077,7 @@ pub(crate) fn unplaced(range: &pb::RangeVar) -> pb::RangeVar {
 
 /// Columns that an expression names, in order, without repetition.
 fn column_names(node: &NodeEnum, out: &mut Vec<String>) {
-    for (inner, ..) in node.nodes() {
+    for inner in every_node(node) {
         if let pg_query::NodeRef::ColumnRef(c) = inner
             && let Some(name) = c.fields.last().map(ast::string)
             && !out.iter().any(|n| n == name)
@@ -1088,7 +1089,7 @@ fn column_names(node: &NodeEnum, out: &mut Vec<String>) {
 
 /// Where an expression names a table's whole row.
 pub(crate) fn whole_row(node: &NodeEnum, rel: &crate::logical::TableRel) -> Option<i32> {
-    node.nodes().into_iter().find_map(|(inner, ..)| {
+    every_node(node).into_iter().find_map(|inner| {
         let pg_query::NodeRef::ColumnRef(c) = inner else { return None };
         let all = matches!(c.fields.last()?.node, Some(NodeEnum::AStar(_)));
         let name = ast::string(&c.fields[0]);

@@ -81,6 +81,7 @@ impl<'a> Binder<'a> {
         if let Some(with) = &stmt.with_clause {
             self.with_clause(with, None, self.queries == 0)?;
         }
+        self.changing = true;
         self.overriding = stmt.r#override;
         let instead = self.instead(&stmt.relation, trigger_type::INSERT)?;
         let through = match &instead {
@@ -676,6 +677,7 @@ impl<'a> Binder<'a> {
         if let Some(with) = &stmt.with_clause {
             self.with_clause(with, None, self.queries == 0)?;
         }
+        self.changing = true;
         let instead = self.instead(&stmt.relation, trigger_type::UPDATE)?;
         let mut through = match &instead {
             Some(_) => None,
@@ -728,6 +730,7 @@ impl<'a> Binder<'a> {
         if let Some(with) = &stmt.with_clause {
             self.with_clause(with, None, self.queries == 0)?;
         }
+        self.changing = true;
         let instead = self.instead(&stmt.relation, trigger_type::DELETE)?;
         let mut through = match &instead {
             Some(_) => None,
@@ -844,6 +847,9 @@ impl<'a> Binder<'a> {
                 (target, Vec::new())
             }
         };
+        for item in &mut scope.items {
+            (item.target, item.lateral_only, item.lateral_ok) = (true, true, false);
+        }
         let mut whole = target_rows.unwrap_or_else(|| Rel::Table(target.clone()));
         if barrier {
             whole = super::policy::behind(whole, shown.clone());
@@ -857,6 +863,9 @@ impl<'a> Binder<'a> {
         }
         if let Some(others) = self.from_clause(&mut scope, others)? {
             whole = join(JoinKind::Inner, whole, others, Vec::new());
+        }
+        for item in scope.items.iter_mut().filter(|item| item.target) {
+            (item.lateral_only, item.lateral_ok) = (false, true);
         }
         let mut recheck = shown;
         if let Some(cursor) = cursor {

@@ -6,6 +6,7 @@ use types::Datum;
 use types::oids::*;
 
 use crate::expr::{Expr, RowOp};
+use crate::logical::TableRel;
 
 use super::scope::Place;
 use super::{Binder, Scope, ast, coerce, inner, operator, similar};
@@ -67,11 +68,10 @@ impl Binder<'_> {
                 Ok(Expr::IsNull { arg: Box::new(arg), negated })
             }
             NodeEnum::BooleanTest(t) => self.boolean_test(scope, t),
-            NodeEnum::CaseExpr(c) => {
-                self.without_sets(scope, "CASE", |b| b.electively(|b| b.case(scope, c)))
-            }
+            NodeEnum::CaseExpr(c) => self.without_sets(scope, "CASE", |b| b.case(scope, c)),
             NodeEnum::CoalesceExpr(c) => self.without_sets(scope, "COALESCE", |b| {
-                let (args, ty) = b.electively(|b| b.same_type(scope, &c.args, "COALESCE"))?;
+                let args = b.coalesced(scope, &c.args)?;
+                let (args, ty) = b.of_same_type(args, &c.args, "COALESCE")?;
                 Ok(Expr::Coalesce(args, ty))
             }),
             NodeEnum::MinMaxExpr(m) => {
@@ -303,14 +303,17 @@ impl Binder<'_> {
                     }
                     _ => shaped_row(values, columns),
                 };
-                let row = match &item.table {
-                    Some(table) if item.nullable => {
-                        let ctid = self.column(table.col(crate::plan::ScanColumn::Tid));
-                        let test = Expr::IsNull { arg: Box::new(ctid), negated: false };
+                let ctid = |table: &TableRel| table.col(crate::plan::ScanColumn::Tid);
+                let witness = item.table.as_ref().map(ctid).or(item.witness);
+                let row = match witness.filter(|_| item.nullable) {
+                    Some(witness) => {
+                        let witness = Box::new(self.column(witness));
+                        let test = Expr::IsNull { arg: witness, negated: false };
                         let (ty, null) = (row.ty(), Expr::Const(Datum::Null, row.ty()));
-                        Expr::Case { arms: vec![(test, null)], default: Box::new(row), ty }
+                        let arms = vec![(test, null)];
+                        Expr::Case { operand: None, arms, default: Box::new(row), ty }
                     }
-                    _ => row,
+                    None => row,
                 };
                 item.columns.iter().for_each(|c| self.note_column(c));
                 Ok(row)
@@ -345,11 +348,7 @@ impl Binder<'_> {
             K::AexprNullif => {
                 let left = self.expr_box(scope, &e.lexpr)?;
                 let right = self.expr_box(scope, &e.rexpr)?;
-                let left = self.resolve_unknown(left)?;
-                self.pin(&left);
-                let result = Box::new(left.clone());
-                let (equal, left, right) = self.compare("=", left, right, position)?;
-                Ok(Expr::NullIf { equal, args: Box::new([left, right]), result })
+                self.null_if(left, right, position)
             }
             K::AexprIn => self.in_list(scope, e, name == "<>", position),
             K::AexprBetween | K::AexprNotBetween | K::AexprBetweenSym | K::AexprNotBetweenSym => {
@@ -666,9 +665,9 @@ impl Binder<'_> {
             let position = self.at(ast::location_of(arg));
             // A constant before it may decide.
             decided |= args.last().is_some_and(|arg| self.is_of_constants(arg));
-            let bound = match decided {
-                true => self.electively(|b| b.expr_node(scope, arg))?,
-                false => self.expr_node(scope, arg)?,
+            let bound = match args.is_empty() {
+                true => self.expr_node(scope, arg)?,
+                false => self.reached_if(decided, |b| b.expr_node(scope, arg))?,
             };
             args.push(self.boolean(bound, what, position)?);
         }
@@ -691,50 +690,6 @@ impl Binder<'_> {
         Ok(Expr::BooleanTest { arg: Box::new(arg), is, negated })
     }
 
-    fn case(&mut self, scope: &Scope<'_>, c: &pb::CaseExpr) -> Result<Expr> {
-        let subject = match inner(&c.arg) {
-            Some(arg) => {
-                let subject = self.expr(scope, arg)?;
-                self.pin(&subject);
-                Some(self.resolve_unknown(subject)?)
-            }
-            None => None,
-        };
-        let mut arms = Vec::with_capacity(c.args.len());
-        let mut types = Vec::with_capacity(c.args.len() + 1);
-        for node in &c.args {
-            let Some(NodeEnum::CaseWhen(when)) = &node.node else { continue };
-            let at = inner(&when.expr).map_or(0, |n| self.at(ast::location(n)));
-            let test = self.expr_box(scope, &when.expr)?;
-            let test = match &subject {
-                Some(subject) => self.binary("=", subject.clone(), test, at)?,
-                None => test,
-            };
-            // A set in the subject is CASE's error, not the test's.
-            let test = match &subject {
-                Some(subject) if crate::walk::has_set(subject) => test,
-                _ => self.boolean(test, "CASE/WHEN", at)?,
-            };
-            let result = self.expr_box(scope, &when.result)?;
-            let at = inner(&when.result).map_or(0, |n| self.at(ast::location(n)));
-            types.push((result.ty(), at));
-            arms.push((test, result));
-        }
-        let (default, at) = match inner(&c.defresult) {
-            Some(node) => (self.expr(scope, node)?, self.at(ast::location(node))),
-            None => (Expr::Const(Datum::Null, UNKNOWN), 0),
-        };
-        // PostgreSQL looks at ELSE first.
-        types.insert(0, (default.ty(), at));
-        let ty = self.common_type(&types, "CASE")?;
-        let default = Box::new(self.to_common(default, ty, "CASE/ELSE", at)?);
-        let mut out = Vec::with_capacity(arms.len());
-        for ((test, result), (_, at)) in arms.into_iter().zip(&types[1..]) {
-            out.push((test, self.to_common(result, ty, "CASE/WHEN", *at)?));
-        }
-        Ok(Expr::Case { arms: out, default, ty })
-    }
-
     fn same_type(
         &mut self,
         scope: &Scope<'_>,
@@ -742,6 +697,16 @@ impl Binder<'_> {
         what: &str,
     ) -> Result<(Vec<Expr>, Oid)> {
         let args = self.expr_list(scope, nodes)?;
+        self.of_same_type(args, nodes, what)
+    }
+
+    /// Arguments cast to what they have in common.
+    fn of_same_type(
+        &mut self,
+        args: Vec<Expr>,
+        nodes: &[pb::Node],
+        what: &str,
+    ) -> Result<(Vec<Expr>, Oid)> {
         let places: Vec<u32> = nodes.iter().map(|n| self.at(ast::location_of(n))).collect();
         let types: Vec<(Oid, u32)> = args.iter().zip(&places).map(|(a, p)| (a.ty(), *p)).collect();
         let ty = self.common_type(&types, what)?;
@@ -928,9 +893,9 @@ impl Binder<'_> {
         if self.depth + clauses.len() >= super::depth_max() {
             return Err(crate::parse::too_complex());
         }
-        let arg = self.expr_box(scope, arg)?;
+        // A literal stays one of no type: what stands around it says which it has.
+        let mut arg = self.expr_box(scope, arg)?;
         let ty = arg.ty();
-        let mut arg = self.resolve_unknown(arg)?;
         let mut collation = 0;
         for clause in clauses.into_iter().rev() {
             if ty != UNKNOWN {

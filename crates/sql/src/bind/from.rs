@@ -17,6 +17,9 @@ use super::record::{Part, address};
 use super::scope::{NsColumn, NsItem, Place};
 use super::{Binder, Scope, ast, inner};
 
+/// Name of the column that [`NsItem::witness`] is; no user's column has it.
+pub(crate) const WITNESS: &str = "";
+
 /// A bound FROM item.
 pub(crate) struct FromItem {
     /// Rows.
@@ -689,7 +692,14 @@ impl Binder<'_> {
             return Err(err!(SYNTAX_ERROR, "join without two sides"));
         };
         let kind = pb::JoinType::try_from(j.jointype).unwrap_or(pb::JoinType::Undefined);
-        let l = self.from_item(scope, left, lateral_ok, larg)?;
+        // Whether a row has a partner must not be a matter of rounds.
+        let outer = |nullable: bool| nullable.then_some("an outer join");
+        use pb::JoinType::{JoinFull, JoinLeft, JoinRight};
+        let (of_left, of_right) = (
+            outer(matches!(kind, JoinRight | JoinFull)),
+            outer(matches!(kind, JoinLeft | JoinFull)),
+        );
+        let l = self.not_recursive_in(of_left, |b| b.from_item(scope, left, lateral_ok, larg))?;
         let mut visible = left.to_vec();
         let inner_or_left = matches!(kind, pb::JoinType::JoinInner | pb::JoinType::JoinLeft);
         visible.extend(l.items.iter().cloned().map(|mut i| {
@@ -697,16 +707,17 @@ impl Binder<'_> {
             i.lateral_only = true;
             i
         }));
-        let r = self.from_item(scope, &visible, lateral_ok, rarg)?;
+        let r =
+            self.not_recursive_in(of_right, |b| b.from_item(scope, &visible, lateral_ok, rarg))?;
         for new in &r.items {
             self.check_alias(&l.items, new)?;
         }
         let (mut l, mut r) = (l, r);
         if matches!(kind, pb::JoinType::JoinLeft | pb::JoinType::JoinFull) {
-            r.items.iter_mut().for_each(|i| i.nullable = true);
+            self.make_nullable(&mut r)?;
         }
         if matches!(kind, pb::JoinType::JoinRight | pb::JoinType::JoinFull) {
-            l.items.iter_mut().for_each(|i| i.nullable = true);
+            self.make_nullable(&mut l)?;
         }
         let using = self.using_names(j, &l.items, &r.items);
         let mut on = Vec::new();
@@ -750,6 +761,52 @@ impl Binder<'_> {
             _ => join(JoinKind::Inner, l.rel, r.rel, on),
         };
         Ok(FromItem { rel, items })
+    }
+
+    /// Notes that an outer join may put NULLs in the place of these rows, and gives the items a column by which
+    /// a missing row differs from a row of NULLs.
+    fn make_nullable(&mut self, side: &mut FromItem) -> Result<()> {
+        // Tables have their `ctid`; an item of a join below has the witness of that join.
+        let needs = |i: &NsItem| i.table.is_none() && i.witness.is_none() && !i.joined;
+        let witness = match side.items.iter().any(needs) {
+            true => Some(self.witness(&mut side.rel)?),
+            false => None,
+        };
+        for item in &mut side.items {
+            item.nullable = true;
+            item.witness = item.witness.or(witness);
+        }
+        Ok(())
+    }
+
+    /// A column of these rows that is never NULL.
+    fn witness(&mut self, rel: &mut Rel) -> Result<Col> {
+        sched::check_stack()?;
+        match rel {
+            Rel::Table(table) | Rel::Sample { table, .. } => {
+                Ok(table.col(crate::plan::ScanColumn::Tid))
+            }
+            Rel::Filter { input, .. }
+            | Rel::Barrier { input }
+            | Rel::Sort { input, .. }
+            | Rel::Limit { input, .. }
+            | Rel::Lock { input, .. }
+            | Rel::Distinct { input, .. } => self.witness(input),
+            Rel::Join { kind: JoinKind::Inner | JoinKind::Left, left, .. } => self.witness(left),
+            Rel::Project { exprs, .. } => {
+                let col = self.new_var(WITNESS, BOOL, -1)?;
+                exprs.push((col, Expr::Const(types::Datum::Bool(true), BOOL)));
+                Ok(col)
+            }
+            other => {
+                let mut cols = Vec::new();
+                other.output(&mut cols);
+                let exprs = cols.into_iter().map(|col| (col, self.column(col))).collect();
+                let input = Box::new(std::mem::replace(other, Rel::Nothing));
+                *other = Rel::Project { input, exprs, set: false };
+                self.witness(other)
+            }
+        }
     }
 
     fn using_names(&self, j: &pb::JoinExpr, l: &[NsItem], r: &[NsItem]) -> Vec<String> {
@@ -796,7 +853,8 @@ impl Binder<'_> {
 
     fn join_alias(&mut self, items: Vec<NsItem>, alias: &pb::Alias) -> Result<NsItem> {
         let columns: Vec<NsColumn> = visible(&items).cloned().collect();
-        let mut item = NsItem::of_columns(Some(alias.aliasname.clone()), columns);
+        let item = NsItem::of_columns(Some(alias.aliasname.clone()), columns);
+        let mut item = NsItem { joined: true, ..item };
         self.rename_columns(&mut item, Some(alias))?;
         Ok(item)
     }

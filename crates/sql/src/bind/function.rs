@@ -130,7 +130,12 @@ impl Binder<'_> {
                 }
                 _ => arg,
             };
-            match self.expr_node(scope, arg) {
+            // An argument that stands in the aggregate's ORDER BY, too, is found there by its literals.
+            let bound = match call.agg_order.is_empty() {
+                true => self.expr_node(scope, arg),
+                false => self.holding(|b| b.expr_node(scope, arg)),
+            };
+            match bound {
                 Ok(arg) => args.push(arg),
                 Err(error) => {
                     failure = Some(error);

@@ -385,6 +385,8 @@ impl Binder<'_> {
         };
         let signature = Signature { declared: row.args, result: row.result };
         let (mut direct_args, ty) = self.fit(&signature, all, position)?;
+        // The result has the collation of all arguments together, direct ones and others.
+        let all = self.collating.then(|| direct_args.clone());
         let values = direct_args.split_off(direct.len());
         for (key, value) in order.iter_mut().zip(&values) {
             key.expr = self.sort_value(value.clone())?;
@@ -399,7 +401,11 @@ impl Binder<'_> {
             direct: Some(direct_args),
             ty,
         };
-        self.note_aggregate(scope, aggregate)
+        let value = self.note_aggregate(scope, aggregate)?;
+        if let (Expr::Column(col, _), Some(all)) = (&value, all) {
+            self.pass_collations(*col, ty, &all)?;
+        }
+        Ok(value)
     }
 
     #[allow(clippy::type_complexity)]

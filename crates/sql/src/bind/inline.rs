@@ -246,6 +246,10 @@ impl Binder<'_> {
         }
         let mut size = parts(body);
         for (n, arg) in args.iter().enumerate() {
+            // The body may put it into another CASE, whose operand isn't meant.
+            if walk::any(arg, &|e| matches!(e, Expr::Held(_))) {
+                return false;
+            }
             match uses(body, n as u32) {
                 0 if function.strict || walk::is_volatile(arg) => return false,
                 0 | 1 => {}

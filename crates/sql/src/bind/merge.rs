@@ -25,6 +25,7 @@ impl Binder<'_> {
         if let Some(with) = &stmt.with_clause {
             self.with_clause(with, None, true)?;
         }
+        self.changing = true;
         let (table, range) = self.target_table(&stmt.relation)?;
         if table.rules.iter().any(|r| r.enabled != 'D') {
             return Err(err!(

@@ -21,6 +21,7 @@ pub(crate) mod aggregate;
 pub(crate) mod alter;
 pub(crate) mod ast;
 mod attribute;
+mod case;
 pub(crate) mod coerce;
 pub(crate) mod collation;
 mod column_options;
@@ -157,6 +158,10 @@ pub(crate) struct Binder<'a> {
     pub(crate) depth: usize,
     /// The next query may have INTO.
     into_allowed: bool,
+    /// Constructs around what is being bound in which a recursive query must not refer to itself.
+    pub(crate) unrecursive: Vec<&'static str>,
+    /// The statement changes data: its own WITH, which is the only one at the top, is bound already.
+    pub(crate) changing: bool,
     /// Bound subqueries of expressions; `SubqueryExpr::plan` refers to them.
     pub subqueries: Vec<Query>,
     /// Keeps calls and casts of constants as they are, for printing.
@@ -165,6 +170,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) constant_calls: std::cell::RefCell<Vec<crate::plan::ConstantCall>>,
     /// How many expressions around the one at hand may leave it out.
     pub(crate) elective: u32,
+    /// How many may do so for some rows.
+    pub(crate) conditional: u32,
     /// OVERRIDING of the INSERT that is being bound ([`pb::OverridingKind`]).
     pub(crate) overriding: i32,
     /// Notes what printing needs, while a view's query is bound.
@@ -233,10 +240,13 @@ impl<'a> Binder<'a> {
             unseen: 0,
             depth: 0,
             into_allowed: false,
+            changing: false,
+            unrecursive: Vec::new(),
             subqueries: Vec::new(),
             unfolded: false,
             constant_calls: Default::default(),
             elective: 0,
+            conditional: 0,
             overriding: 0,
             record: None,
             calling: false,
@@ -457,6 +467,15 @@ impl<'a> Binder<'a> {
         let variables = self.variables.take();
         let result = f(self);
         self.variables = variables;
+        result
+    }
+
+    /// Binds a part of an expression that is not computed for each row; `decided`: perhaps for none, by constants
+    /// before it.
+    pub(crate) fn reached_if<R>(&mut self, decided: bool, f: impl FnOnce(&mut Self) -> R) -> R {
+        self.conditional += 1;
+        let result = if decided { self.electively(f) } else { f(self) };
+        self.conditional -= 1;
         result
     }
 

@@ -29,8 +29,10 @@ impl Binder<'_> {
         args: Vec<Expr>,
         position: u32,
     ) -> Result<Expr> {
+        let written = args.clone();
         let (args, own, aggregate, ty) = self.own_call(row, args, call.func_variadic, position)?;
-        self.plain_aggregate(scope, (aggregate, Some(own)), call, (args, ty), position)
+        let args = (args, &written[..], ty);
+        self.plain_aggregate(scope, (aggregate, Some(own)), call, args, position)
     }
 
     /// The same as a window function's parts.
@@ -44,12 +46,7 @@ impl Binder<'_> {
         let catalog = self.cx.catalog.clone();
         let (function, definition) = definition_of(&catalog, row)?;
         if definition.kind != 'n' {
-            return Err(err!(
-                WRONG_OBJECT_TYPE,
-                "WITHIN GROUP is required for ordered-set aggregate {}",
-                function.name
-            )
-            .at(position));
+            return Err(super::aggregate::without_group(&function.name).at(position));
         }
         let (args, ty) = self.own_arguments(row, args, spread, position)?;
         let types: Vec<Oid> = args.iter().map(Expr::ty).collect();

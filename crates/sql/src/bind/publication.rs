@@ -6,6 +6,7 @@ use catalog::{Table, TableKind};
 use pg_query::{NodeEnum, NodeRef, protobuf as pb};
 use types::func::Volatility;
 
+use crate::every_node::every_node;
 use crate::expr::Expr;
 use crate::publication::{
     ListChange, ObjectsChange, PublicationObjects, PublicationStatement as P, PublishedTable,
@@ -197,7 +198,7 @@ fn refusal(
     const FUNCTIONS: &str = "User-defined or built-in mutable functions are not allowed.";
     let own = |id: u32| id >= Oid::FIRST_USER.0;
     let place = |wanted: &dyn Fn(&NodeRef<'_>) -> Option<i32>| {
-        let mut all = node.nodes().into_iter().map(|(n, ..)| n);
+        let mut all = every_node(node).into_iter();
         all.find_map(|n| wanted(&n)).unwrap_or_else(|| ast::location(node))
     };
     let system = crate::walk::any(bound, &|e| match e {
@@ -248,7 +249,7 @@ fn refusal(
 impl Binder<'_> {
     /// Whether an expression names an operator that is not built in.
     fn names_own_operator(&self, node: &NodeEnum) -> bool {
-        node.nodes().into_iter().any(|(n, ..)| match n {
+        every_node(node).into_iter().any(|n| match n {
             NodeRef::AExpr(e) => {
                 let names = ast::strings(&e.name);
                 let (_, name) = ast::qualified(&names);
@@ -260,7 +261,7 @@ impl Binder<'_> {
 
     /// Where an expression names a function that is not built in.
     fn names_own_function(&self, node: &NodeEnum) -> Option<i32> {
-        node.nodes().into_iter().find_map(|(n, ..)| match n {
+        every_node(node).into_iter().find_map(|n| match n {
             NodeRef::FuncCall(f) => {
                 let names = ast::strings(&f.funcname);
                 let (_, name) = ast::qualified(&names);

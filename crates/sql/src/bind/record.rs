@@ -221,17 +221,11 @@ impl Binder<'_> {
 
 /// All SELECTs of a tree by their address.
 pub(crate) fn selects_of(node: &NodeEnum) -> HashMap<usize, &pb::SelectStmt> {
-    let mut out = HashMap::new();
-    let mut left = vec![node];
-    while let Some(node) = left.pop() {
-        for (found, ..) in node.nodes() {
-            match found {
-                pg_query::NodeRef::SelectStmt(select) => drop(out.insert(address(select), select)),
-                // The library's walk leaves out what is compared with the subquery.
-                pg_query::NodeRef::SubLink(sublink) => left.extend(super::inner(&sublink.testexpr)),
-                _ => {}
-            }
-        }
-    }
-    out
+    crate::every_node::every_node(node)
+        .into_iter()
+        .filter_map(|found| match found {
+            pg_query::NodeRef::SelectStmt(select) => Some((address(select), select)),
+            _ => None,
+        })
+        .collect()
 }

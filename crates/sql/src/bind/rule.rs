@@ -20,6 +20,7 @@ use catalog::{Rule, Table, TableKind, rule_event, trigger_type};
 use pg_query::{NodeEnum, protobuf as pb};
 
 use crate::embedded::Variables;
+use crate::every_node::every_node;
 use crate::expr::Expr;
 use crate::logical::{Input, Rel, TableRel};
 use crate::parse::{Tree, parse, parse_expr};
@@ -844,7 +845,7 @@ fn check_with(node: &NodeEnum) -> Result<()> {
         _ => return Ok(()),
     };
     for query in with.iter().flat_map(|w| &w.ctes).filter_map(|n| n.node.as_ref()) {
-        for (found, ..) in query.nodes() {
+        for found in every_node(query) {
             let pg_query::NodeRef::ColumnRef(c) = found else { continue };
             let word = match c.fields.first().map(ast::string) {
                 Some("old") if c.fields.len() > 1 => "OLD",

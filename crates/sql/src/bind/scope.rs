@@ -43,12 +43,18 @@ pub(crate) struct NsItem {
     pub lateral_only: bool,
     /// With `lateral_only`: false when the join type forbids it.
     pub lateral_ok: bool,
+    /// The table that the statement changes, which FROM and USING beside it must not see.
+    pub target: bool,
     /// The table, for system columns and row locks.
     pub table: Option<TableRel>,
     /// Oid of the table or computed table.
     pub oid: u32,
     /// On the side of an outer join that may be NULL.
     pub nullable: bool,
+    /// With `nullable`: a column that is NULL exactly where an outer join found no row of the item.
+    pub witness: Option<Col>,
+    /// A join with an alias: its whole row is made of its columns, and is never NULL itself.
+    pub joined: bool,
     /// `old` or `new` of a rule, which subqueries in FROM may name.
     pub rule_row: bool,
 }
@@ -64,9 +70,12 @@ impl NsItem {
             cols_visible: true,
             lateral_only: false,
             lateral_ok: true,
+            target: false,
             table: None,
             oid: 0,
             nullable: false,
+            witness: None,
+            joined: false,
             rule_row: false,
         }
     }
@@ -391,12 +400,16 @@ impl Binder<'_> {
             return Ok(());
         }
         let name = item.name.as_deref().unwrap_or_default();
-        Err(err!(
+        let error = err!(
             INVALID_COLUMN_REFERENCE,
             "invalid reference to FROM-clause entry for table \"{name}\""
-        )
-        .detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
-        .at(self.at(location)))
+        );
+        let error = match item.target {
+            true => error.hint(not_from_here(name)),
+            false => error
+                .detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference."),
+        };
+        Err(error.at(self.at(location)))
     }
 
     /// The FROM item with this name.
@@ -481,9 +494,7 @@ impl Binder<'_> {
             let hint = if alias != table && item.rel_visible {
                 format!("Perhaps you meant to reference the table alias \"{alias}\".")
             } else {
-                format!(
-                    "There is an entry for table \"{alias}\", but it cannot be referenced from this part of the query."
-                )
+                not_from_here(alias)
             };
             return err!(
                 UNDEFINED_TABLE,
@@ -496,6 +507,12 @@ impl Binder<'_> {
         err!(UNDEFINED_TABLE, "missing FROM-clause entry for table \"{full}\"")
             .at(self.at(location))
     }
+}
+
+fn not_from_here(name: &str) -> String {
+    format!(
+        "There is an entry for table \"{name}\", but it cannot be referenced from this part of the query."
+    )
 }
 
 /// A system column of one of the catalog's own tables, whose rows are computed: they look as if a

@@ -47,14 +47,17 @@ impl Binder<'_> {
     ) -> Result<Query> {
         sched::check_stack()?;
         sched::check_interrupts()?;
-        if stmt.into_clause.is_some() && !std::mem::take(&mut self.into_allowed) {
-            return Err(err!(SYNTAX_ERROR, "SELECT ... INTO is not allowed here"));
+        if let Some(into) = &stmt.into_clause
+            && !std::mem::take(&mut self.into_allowed)
+        {
+            return Err(self.no_into(into));
         }
         let applied = self.applied.take();
         let (outer_names, outer_ctes) = (self.cte_names.len(), self.ctes.len());
         self.queries += 1;
         if let Some(with) = &stmt.with_clause {
-            self.with_clause(with, parent, self.queries == 1)?;
+            let top = self.queries == 1 && !self.changing;
+            self.with_clause(with, parent, top)?;
         }
         let query = if stmt.op > pb::SetOperation::SetopNone as i32 {
             self.set_operation(stmt, parent, resolve)
@@ -85,6 +88,12 @@ impl Binder<'_> {
             query.rel = Rel::Limit { input, count: None, offset: None, ties: Vec::new() };
         }
         Ok(query)
+    }
+
+    /// `42601` for `SELECT … INTO` that is part of something else.
+    pub(crate) fn no_into(&self, into: &pb::IntoClause) -> base::Error {
+        let at = into.rel.as_ref().map_or(-1, |rel| rel.location);
+        err!(SYNTAX_ERROR, "SELECT ... INTO is not allowed here").at(self.at(at))
     }
 
     fn plain_select(
@@ -218,8 +227,14 @@ impl Binder<'_> {
             if !locks.is_empty() {
                 rel = Rel::Lock { input: Box::new(rel), targets: locks, recheck };
             }
+            let visible = &targets.list[..targets.visible];
+            // What can be seen of the rows that OFFSET skips is seen.
+            if limits.skips() && visible.iter().any(|t| walk::acts(&t.expr)) {
+                let (rel, cols) = self.project(rel, visible)?;
+                return Ok(Query { rel: limits.over(rel, Vec::new()), cols, output });
+            }
             rel = limits.over(rel, ties);
-            let (rel, cols) = self.project(rel, &targets.list[..targets.visible])?;
+            let (rel, cols) = self.project(rel, visible)?;
             return Ok(Query { rel, cols, output });
         }
         // Errors that have a place in the target.
@@ -241,7 +256,9 @@ impl Binder<'_> {
             && !whole
             && !limits.ties
             && !compared.iter().any(|t| walk::has_set(&targets.list[*t].expr));
-        let ahead = late || !locks.is_empty();
+        // A key that is volatile is computed for all rows, what is not compared for those that are left.
+        let alone = changes && !sets && distinct.is_none() && !limits.ties;
+        let ahead = late || alone || !locks.is_empty();
         let mut cols = Vec::new();
         if ahead {
             rel = self.project_compared(rel, &mut targets, &compared, (&locks, &recheck))?;
@@ -297,6 +314,9 @@ impl Binder<'_> {
         if sets {
             (rel, cols) = self.project_set(rel, &targets.list)?;
             rel = limits.over(rel, ties);
+        } else if limits.skips() && targets.list.iter().any(|t| walk::acts(&t.expr)) {
+            (rel, cols) = self.project(rel, &targets.list)?;
+            rel = limits.over(rel, Vec::new());
         } else {
             rel = limits.over(rel, ties);
             (rel, cols) = self.project(rel, &targets.list)?;
@@ -836,6 +856,11 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
+    /// Whether rows are skipped whose order matters no more.
+    fn skips(&self) -> bool {
+        self.offset.is_some() && !self.ties
+    }
+
     /// Over rows that are sorted by `keys`.
     pub(crate) fn over(self, rel: Rel, keys: Vec<Expr>) -> Rel {
         if self.count.is_none() && self.offset.is_none() {

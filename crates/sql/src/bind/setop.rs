@@ -38,9 +38,15 @@ impl Binder<'_> {
         let (Some(larg), Some(rarg)) = (&stmt.larg, &stmt.rarg) else {
             return Err(err!(SYNTAX_ERROR, "set operation without two sides"));
         };
-        let left = self.set_leaf(larg, parent)?;
-        let right = self.set_leaf(rarg, parent)?;
         let op = pb::SetOperation::try_from(stmt.op).unwrap_or(pb::SetOperation::Undefined);
+        // A row that comes in a later round would take back what earlier rounds have given.
+        let (of_left, of_right) = match op {
+            pb::SetOperation::SetopIntersect if stmt.all => (Some("INTERSECT"), Some("INTERSECT")),
+            pb::SetOperation::SetopExcept => (stmt.all.then_some("EXCEPT"), Some("EXCEPT")),
+            _ => (None, None),
+        };
+        let left = self.not_recursive_in(of_left, |b| b.set_leaf(larg, parent))?;
+        let right = self.not_recursive_in(of_right, |b| b.set_leaf(rarg, parent))?;
         self.combine(op, stmt.all, (left, larg), (right, rarg))
     }
 

@@ -5,7 +5,7 @@ use pg_query::{NodeEnum, protobuf as pb};
 use types::oids::*;
 
 use crate::expr::{Expr, SubqueryExpr, SubqueryKind};
-use crate::logical::Query;
+use crate::logical::{Query, Rel};
 
 use super::record::{SublinkRecord, address};
 use super::scope::Place;
@@ -160,9 +160,22 @@ impl Binder<'_> {
     pub(crate) fn subquery(&mut self, query: Query, kind: SubqueryKind, ty: base::Oid) -> Expr {
         let outer = query.rel.outer_columns();
         let slots = outer.into_iter().map(|col| (col, self.column(col))).collect();
+        // EXISTS computes nothing of the rows that it looks for.
+        let acts = match (&kind, &query.rel) {
+            (SubqueryKind::Exists, Rel::Project { input, set: false, .. }) => input.acts(),
+            (_, rel) => rel.acts(),
+        };
         self.subqueries.push(query);
         let plan = self.subqueries.len() - 1;
-        Expr::Subquery(Box::new(SubqueryExpr { plan, slots, once: false, memo: false, kind, ty }))
+        Expr::Subquery(Box::new(SubqueryExpr {
+            plan,
+            slots,
+            once: false,
+            memo: false,
+            acts,
+            kind,
+            ty,
+        }))
     }
 }
 

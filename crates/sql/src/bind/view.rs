@@ -7,6 +7,7 @@ use catalog::snapshot::Relation;
 use catalog::{CheckOption, Table, ViewQuery};
 use pg_query::{NodeEnum, protobuf as pb};
 
+use crate::every_node::every_node;
 use crate::logical::{Query, Rel};
 use crate::parse::{Tree, parse};
 use crate::utility::{ColumnDef, Utility};
@@ -96,6 +97,9 @@ impl Binder<'_> {
         let NodeEnum::SelectStmt(select) = node else {
             return Err(base::Error::unsupported("a view of this statement"));
         };
+        if select.into_clause.is_some() {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "views must not contain SELECT INTO"));
+        }
         let mut check = match pb::ViewCheckOption::try_from(stmt.with_check_option) {
             Ok(pb::ViewCheckOption::LocalCheckOption) => CheckOption::Local,
             Ok(pb::ViewCheckOption::CascadedCheckOption) => CheckOption::Cascaded,
@@ -104,6 +108,12 @@ impl Binder<'_> {
         let (options, asked) = self.view_options(&stmt.options)?;
         check = asked.unwrap_or(check);
         let (columns, mut query) = self.defined_query(node, &stmt.aliases)?;
+        if super::cte::changes_data(node) {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "views must not contain data-modifying statements in WITH"
+            ));
+        }
         query.check = check;
         if check != CheckOption::None && !query.updatable {
             return Err(no_check_option(self.why_not_updatable(select)?));
@@ -401,7 +411,7 @@ fn no_check_option(why: String) -> base::Error {
 fn has_call_that_forbids(select: &pb::SelectStmt, kinds: &[&str]) -> bool {
     select.target_list.iter().any(|node| {
         let Some(target) = &node.node else { return false };
-        target.nodes().iter().any(|(inner, ..)| {
+        every_node(target).into_iter().any(|inner| {
             let pg_query::NodeRef::FuncCall(call) = inner else { return false };
             let names = ast::strings(&call.funcname);
             let name = names.last().copied().unwrap_or_default();

@@ -103,6 +103,9 @@ impl Binder<'_> {
                         let (args, own, row, ty) = self.own_call(row, args, spread, position)?;
                         (row, Some(own), args, ty)
                     }
+                    Callee::Aggregate(row) if types::func::is_ordered_set(row.name) => {
+                        return Err(super::aggregate::without_group(row.name).at(position));
+                    }
                     Callee::Aggregate(row) => {
                         let signature = Signature { declared: row.args, result: row.result };
                         let (args, ty) = self.fit(&signature, args, position)?;

@@ -42,6 +42,7 @@ impl Planner<'_> {
             | Expr::Param(..)
             | Expr::Column(..)
             | Expr::Slot(..)
+            | Expr::Held(_)
             | Expr::Relabel(..)
             | Expr::Collate(..)
             | Expr::And(_)

@@ -22,6 +22,11 @@ impl Cols {
         list.into_iter().collect()
     }
 
+    /// Whether an expression has one value for all rows, which have these columns.
+    pub fn leave_constant(&self, e: &Expr) -> bool {
+        !Cols::of(e).intersects(self) && !crate::walk::is_volatile(e)
+    }
+
     pub fn insert(&mut self, col: Col) {
         let word = usize::from(col) / 64;
         if self.0.len() <= word {

@@ -43,7 +43,7 @@ impl Graph {
                 }
             }
             Rel::Project { input, exprs, set: false }
-                if !exprs.iter().any(|(_, e)| walk::is_volatile(e)) =>
+                if !exprs.iter().any(|(_, e)| walk::acts(e)) =>
             {
                 self.add(*input)?;
                 for (col, e) in exprs {

@@ -37,7 +37,13 @@ impl Planner<'_> {
         need: &Cols,
         required: &RequiredProperties,
     ) -> Result<PhysicalPlan> {
-        let aggs: Vec<_> = aggs.into_iter().filter(|(c, _)| need.contains(*c)).collect();
+        let acts = |agg: &AggCall| {
+            let mut found = false;
+            agg.for_exprs(&mut |e| found = found || walk::acts(e));
+            found
+        };
+        let aggs: Vec<_> =
+            aggs.into_iter().filter(|(c, agg)| need.contains(*c) || acts(agg)).collect();
         if !plain
             && sets.is_none()
             && self.may_choose()

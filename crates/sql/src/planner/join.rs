@@ -135,7 +135,13 @@ impl Planner<'_> {
             return Ok(self.nothing(need));
         }
         let conditions = std::mem::take(&mut graph.conditions);
+        let (once, conditions) = split_once(&graph.leaves, conditions);
         graph.conditions = conditions.into_iter().map(|e| self.with_pattern(e)).collect();
+        if !once.is_empty() {
+            let phys = self.graph(graph, need, required)?;
+            let condition = self.condition(once, &[])?;
+            return Ok(filtered(phys, condition, 1.0));
+        }
         let mut semi = self.take_semi_joins(&mut graph)?;
         semi.append(&mut graph.anti);
         let semi = self.semi_as_inner(&mut graph, semi);
@@ -845,6 +851,17 @@ impl Planner<'_> {
 fn is_about(e: &Expr, col: Col, of_leaf: &Cols) -> bool {
     let used = Cols::of(e);
     used.contains(col) && used.iter().all(|c| c == col || !of_leaf.contains(c))
+}
+
+/// The conditions that are about no row of the leaves, so that they hold for all rows or for none, and the others:
+/// they are computed before anything is read. (A table's own conditions are its scan's.)
+fn split_once(leaves: &[Rel], conditions: Vec<Expr>) -> (Vec<Expr>, Vec<Expr>) {
+    if matches!(leaves, [] | [Rel::Table(_) | Rel::System { .. } | Rel::Barrier { .. }]) {
+        return (Vec::new(), conditions);
+    }
+    let mut own = Cols::default();
+    leaves.iter().for_each(|leaf| own.add(&Cols::output(leaf)));
+    conditions.into_iter().partition(|e| own.leave_constant(e))
 }
 
 /// A subquery that depends on the row.

@@ -88,6 +88,13 @@ impl Planner<'_> {
         need: &Cols,
         required: &RequiredProperties,
     ) -> Result<PhysicalPlan> {
+        if matches!(rel, Rel::System { .. } | Rel::Function { .. } | Rel::Sample { .. })
+            && conditions.iter().any(|e| walk::is_volatile(e))
+        {
+            let (conditions, late) = self.split_at_action(conditions);
+            let rel = crate::bind::select::filter(rel, conditions);
+            return self.filter_above(rel, late, need, required);
+        }
         match rel {
             Rel::Table(table) if table.is_empty() => Ok(self.nothing(need)),
             Rel::Table(table) => {
@@ -156,14 +163,31 @@ impl Planner<'_> {
                 let rel = Rel::Aggregate { input, groups, aggs, plain: false, sets: None };
                 self.filter_above(rel, above, need, required)
             }
+            // Merged into the query around it but for columns that act: other conditions hold before.
+            Rel::Project { input, exprs, set: false }
+                if !conditions.is_empty() && !matches!(*input, Rel::Limit { .. }) =>
+            {
+                let acting: Cols =
+                    exprs.iter().filter(|(_, e)| walk::acts(e)).map(|(c, _)| *c).collect();
+                let (below, above): (Vec<Expr>, Vec<Expr>) =
+                    conditions.into_iter().partition(|e| {
+                        let used = Cols::of(e);
+                        !used.is_empty() && !used.intersects(&acting) && !walk::is_volatile(e)
+                    });
+                let of_input =
+                    |col: Col| exprs.iter().find(|(c, _)| *c == col).map(|(_, e)| e.clone());
+                let below = below.into_iter().map(|e| walk::substitute(e, &of_input)).collect();
+                let input = Box::new(crate::bind::select::filter(*input, below));
+                self.filter_above(Rel::Project { input, exprs, set: false }, above, need, required)
+            }
             Rel::Window { .. } | Rel::Distinct { .. } | Rel::Sort { .. } | Rel::SetOp { .. }
                 if !conditions.is_empty() =>
             {
                 let (rel, above) = self.sunk(rel, conditions);
                 self.filter_above(rel, above, need, required)
             }
-            Rel::Cte { index, alias, cols, .. } => {
-                let phys = self.cte(index, alias, cols)?;
+            Rel::Cte { index, alias, cols, outer } => {
+                let phys = self.cte(index, (alias, cols), outer)?;
                 let share = self.selectivity(None, &conditions);
                 let condition = self.condition(conditions, &phys.cols)?;
                 Ok(filtered(phys, condition, share))

@@ -79,15 +79,15 @@ impl RequiredProperties {
 /// Choices between two ways of planning within others, at most: what lies below them is planned once for each way.
 const NESTED_MAX: u32 = 6;
 
-/// The plan of a WITH query. It is made once for all ways of planning what reads it, unless the values of outer columns
-/// that it uses lie in other slots in one of them.
+/// The plan of a WITH query. It is made once for all ways of planning what reads it: each reference fills the slots in
+/// which it finds the values of outer columns.
 #[derive(Clone)]
 struct CtePlan {
     /// Its number among the subplans; from `first` on before it are those of its own subqueries.
     plan: usize,
     first: usize,
-    /// The slots in which it finds the values of outer columns.
-    slots: Vec<Option<u16>>,
+    /// Those columns, in slots of its own.
+    slots: Vec<(Col, u16)>,
 }
 
 /// Which subqueries and WITH queries were planned at a time.
@@ -213,12 +213,6 @@ impl<'a> Planner<'a> {
         self.cte_plans = mark.ctes;
     }
 
-    /// The slots in which a WITH query finds the values of outer columns here.
-    fn slots_of(&self, cte: &Cte) -> Vec<Option<u16>> {
-        let slot_of = |col| self.env.iter().rev().find(|(c, _)| c == col).map(|e| e.1);
-        cte.outer.iter().map(slot_of).collect()
-    }
-
     /// Whether there is still room for a choice: see [`NESTED_MAX`].
     pub fn may_choose(&self) -> bool {
         self.choices < NESTED_MAX
@@ -307,6 +301,15 @@ impl<'a> Planner<'a> {
             }
             Expr::Slot(n, ty) => Ok(Expr::Slot(n + base.unwrap_or(0), ty)),
             Expr::Subquery(sub) => self.subquery(*sub, layout, base),
+            // A NULL decides, and nothing of the other arguments is computed.
+            Expr::Call { function, args, ty, .. }
+                if function.strict
+                    && !function.returns_set
+                    && args.iter().any(|arg| matches!(arg, Expr::Const(Datum::Null, _)))
+                    && !args.iter().any(walk::has_set) =>
+            {
+                Ok(Expr::Const(Datum::Null, ty))
+            }
             other => walk::map_children(other, &mut |c| self.resolve_in(c, layout, base)),
         }
     }
@@ -330,7 +333,7 @@ impl<'a> Planner<'a> {
     }
 
     /// What an expression costs for each row, in operators. Of several conditions the cheap ones come first.
-    fn cost_of(&self, e: &Expr) -> u64 {
+    pub fn cost_of(&self, e: &Expr) -> u64 {
         /// Of a subquery, which is run.
         const SUBQUERY: u64 = 10_000;
         let mut all = match e {
@@ -350,7 +353,10 @@ impl<'a> Planner<'a> {
     /// Plans a subquery of an expression.
     fn subquery(&mut self, s: SubqueryExpr, layout: &[Col], base: Option<u16>) -> Result<Expr> {
         let number = s.plan;
-        let query = self.subqueries[number].clone();
+        let mut query = self.subqueries[number].clone();
+        if matches!(s.kind, SubqueryKind::Exists) {
+            query = without_targets(query);
+        }
         let memo = matches!(s.kind, SubqueryKind::Scalar | SubqueryKind::Exists)
             && !s.slots.is_empty()
             && s.slots.iter().all(|(_, value)| is_exact(value.ty()))
@@ -399,7 +405,15 @@ impl<'a> Planner<'a> {
             other => other,
         };
         let once = slots.is_empty();
-        Ok(Expr::Subquery(Box::new(SubqueryExpr { plan, slots, once, memo, kind, ty: s.ty })))
+        Ok(Expr::Subquery(Box::new(SubqueryExpr {
+            plan,
+            slots,
+            once,
+            memo,
+            acts: s.acts,
+            kind,
+            ty: s.ty,
+        })))
     }
 
     /// Whether a query gives the same rows whenever it is run in a statement with the same values of
@@ -545,7 +559,7 @@ impl<'a> Planner<'a> {
         let exprs: Vec<(Col, Expr)> = if set {
             exprs
         } else {
-            exprs.into_iter().filter(|(c, _)| need.contains(*c)).collect()
+            exprs.into_iter().filter(|(c, e)| need.contains(*c) || walk::acts(e)).collect()
         };
         let mut inner_need = Cols::default();
         exprs.iter().for_each(|(_, e)| inner_need.add(&Cols::of(e)));
@@ -648,6 +662,29 @@ fn reads_table(rel: &Rel) -> bool {
         Rel::Table(_) | Rel::Sample { .. } => true,
         Rel::Filter { input, .. } | Rel::Barrier { input } => reads_table(input),
         _ => false,
+    }
+}
+
+/// A query of which nobody wants to know more than whether it has rows: what it would compute of them is left out.
+fn without_targets(query: Query) -> Query {
+    match query.rel {
+        Rel::Project { input, set: false, .. } if is_of_rows(&input) => {
+            Query { rel: *input, cols: Vec::new(), output: Vec::new() }
+        }
+        rel => Query { rel, ..query },
+    }
+}
+
+/// Whether a query's targets are computed of each row alone: no groups, windows or limits are below.
+fn is_of_rows(rel: &Rel) -> bool {
+    match rel {
+        Rel::Filter { input, .. } | Rel::Sort { input, .. } => is_of_rows(input),
+        Rel::Aggregate { .. }
+        | Rel::Window { .. }
+        | Rel::Limit { .. }
+        | Rel::Distinct { .. }
+        | Rel::Lock { .. } => false,
+        _ => true,
     }
 }
 

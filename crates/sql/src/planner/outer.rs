@@ -527,6 +527,8 @@ impl Planner<'_> {
         }
         match &sub.kind {
             SubqueryKind::Exists if sub.slots.is_empty() => Ok(None),
+            // Each row asks for itself, up to the first row that it finds.
+            SubqueryKind::Exists if rows_of(&query.rel).acts() => Ok(None),
             SubqueryKind::Exists => {
                 let Some((right, on)) = decorrelated(query.rel.clone(), &sub.slots)? else {
                     return Ok(None);
@@ -748,6 +750,14 @@ fn is_join(on: &[Expr], col: Col) -> bool {
     walk::is_equality(function) && a.ty() == b.ty() && (plain(a) || plain(b)) && {
         let other = if plain(a) { b } else { a };
         !Cols::of(other).contains(col) && !walk::is_volatile(other)
+    }
+}
+
+/// The rows of a query of which only their being there counts.
+fn rows_of(rel: &Rel) -> &Rel {
+    match rel {
+        Rel::Project { input, set: false, .. } => input,
+        other => other,
     }
 }
 

@@ -12,7 +12,7 @@ use catalog::{Index, TableKind};
 use std::sync::Arc;
 
 use crate::expr::Expr;
-use crate::logical::{Col, TableRel};
+use crate::logical::{Col, Rel, TableRel};
 use crate::plan::{
     Estimate, ForeignScan, IndexBounds, KeyStep, Node, Plan, Scan, ScanColumn, ScanKey,
 };
@@ -585,7 +585,15 @@ impl Planner<'_> {
             .filter(|(i, e)| !proved.contains(i) && !leaves(e))
             .map(|(_, e)| e.clone())
             .collect();
+        // What holds for all rows or for none is not asked of each row of a whole table.
+        let own = Cols::output(&Rel::Table(table.clone()));
+        let (once, rest): (Vec<Expr>, Vec<Expr>) = match path.method {
+            ScanMethod::Sequential => rest.into_iter().partition(|e| own.leave_constant(e)),
+            _ => (Vec::new(), rest),
+        };
+        let (rest, late) = self.split_at_action(rest);
         let mut wanted = need.clone();
+        late.iter().for_each(|e| wanted.add(&Cols::of(e)));
         rest.iter().for_each(|e| wanted.add(&Cols::of(e)));
         let needed = wanted.clone();
         if let ScanMethod::Bitmap(bitmap) = &path.method {
@@ -637,10 +645,14 @@ impl Planner<'_> {
             ScanMethod::Bitmap(bitmap) => self.bitmap_scan(scan, bitmap, &cols, &needed)?,
         };
         let phys = PhysicalPlan { plan: Plan { node, estimate }, cols, order: path.order };
-        match table.table.is_partitioned() {
-            true => self.partition_scan(table, prune, phys),
-            false => Ok(phys),
-        }
+        let phys = match table.table.is_partitioned() {
+            true => self.partition_scan(table, prune, phys)?,
+            false => phys,
+        };
+        let condition = self.condition(late, &phys.cols)?;
+        let phys = super::filtered(phys, condition, 1.0);
+        let condition = self.condition(once, &[])?;
+        Ok(super::filtered(phys, condition, 1.0))
     }
 
     pub fn resolve_bounds(&mut self, bounds: IndexBounds) -> Result<IndexBounds> {

@@ -21,7 +21,14 @@ impl Planner<'_> {
         calls: Vec<(Col, WindowCall)>,
         need: &Cols,
     ) -> Result<PhysicalPlan> {
-        let calls: Vec<_> = calls.into_iter().filter(|(c, _)| need.contains(*c)).collect();
+        let keys_act = partition.iter().chain(order.iter().map(|k| &k.expr)).any(walk::acts);
+        let acts = |call: &WindowCall| {
+            let mut found = keys_act;
+            call.for_exprs(&mut |e| found = found || walk::acts(e));
+            found
+        };
+        let calls: Vec<_> =
+            calls.into_iter().filter(|(c, call)| need.contains(*c) || acts(call)).collect();
         let output = Cols::output(&input);
         let mut inner: Cols = need.iter().filter(|c| output.contains(*c)).collect();
         if calls.is_empty() {

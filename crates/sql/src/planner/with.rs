@@ -15,21 +15,13 @@ const ROUNDS: f64 = 10.0;
 /// Whether a WITH query may stand where it is used.
 fn may_inline(cte: &Cte) -> bool {
     let plain = matches!(cte.kind, CteKind::Plain);
-    plain && cte.uses <= 1 && cte.materialized != Some(true) && !has_effects(&cte.query.rel)
-}
-
-/// Whether it matters how often the rows are computed.
-fn has_effects(rel: &Rel) -> bool {
-    let mut found = matches!(rel, Rel::Lock { .. });
-    rel.for_exprs(&mut |e| found = found || walk::is_volatile(e));
-    rel.for_inputs(&mut |input| found = found || has_effects(input));
-    found
+    plain && cte.uses <= 1 && cte.materialized != Some(true) && !cte.query.rel.acts()
 }
 
 /// Puts WITH queries that are used once where they are used.
 fn inline(rel: &mut Rel, ctes: &[Cte], column: &dyn Fn(Col) -> Expr) -> Result<()> {
     sched::check_stack()?;
-    if let Rel::Cte { index, cols, .. } = rel {
+    if let Rel::Cte { index, cols, outer, .. } = rel {
         let cte = &ctes[*index];
         if !may_inline(cte) {
             return Ok(());
@@ -38,6 +30,11 @@ fn inline(rel: &mut Rel, ctes: &[Cte], column: &dyn Fn(Col) -> Expr) -> Result<(
         let exprs = exprs.collect();
         let mut input = Box::new(cte.query.rel.clone());
         inline(&mut input, ctes, column)?;
+        let moved = |(col, e): &(Col, Expr)| !matches!(e, Expr::Column(c, _) if c == col);
+        if outer.iter().any(moved) {
+            let here = |col| outer.iter().find(|(c, _)| *c == col).map(|(_, e)| e.clone());
+            input.map_exprs(&|e| walk::substitute(e, &here));
+        }
         *rel = Rel::Project { input, exprs, set: false };
         return Ok(());
     }
@@ -95,6 +92,18 @@ impl<'p> RoundReaders<'p> {
 }
 
 impl Planner<'_> {
+    /// Conditions in the order in which they are computed, those before the first one that acts
+    /// apart from it and what follows: these wait for the rows that the others leave, one by one.
+    pub fn split_at_action(&self, mut list: Vec<Expr>) -> (Vec<Expr>, Vec<Expr>) {
+        if !list.iter().any(walk::is_volatile) {
+            return (list, Vec::new());
+        }
+        list.sort_by_cached_key(|e| self.cost_of(e));
+        let at = list.iter().position(walk::is_volatile).unwrap_or(list.len());
+        let late = list.split_off(at);
+        (list, late)
+    }
+
     /// Puts WITH queries that are used once in place, below `rel`.
     pub fn inline_ctes(&self, rel: &mut Rel) -> Result<()> {
         if self.ctes.is_empty() {
@@ -107,27 +116,52 @@ impl Planner<'_> {
     pub fn cte(
         &mut self,
         index: usize,
-        alias: Option<String>,
-        cols: Vec<Col>,
+        (alias, cols): (Option<String>, Vec<Col>),
+        outer: Vec<(Col, Expr)>,
     ) -> Result<PhysicalPlan> {
-        let plan = self.cte_plan(index)?;
-        let cte = &self.ctes[index];
-        let name = cte.name.clone();
-        let slots = self.slots_of(cte).into_iter().flatten().collect();
+        let CtePlan { plan, slots: own, .. } = self.cte_plan(index)?;
+        let name = self.ctes[index].name.clone();
+        // Each reference computes what stands for the outer columns where it is.
+        let mut slots = Vec::with_capacity(own.len());
+        for (col, value) in outer {
+            if let Some((_, slot)) = own.iter().find(|(c, _)| *c == col) {
+                slots.push((*slot, self.resolve(value, &[])?));
+            }
+        }
         let columns = cols.iter().map(|col| self.vars[usize::from(*col)].name.clone()).collect();
         let estimate = cost::cte(&self.subplans[plan].estimate);
         Ok(leaf(Node::Cte { plan, name, alias, columns, slots }, cols, estimate))
     }
 
-    /// The number of a WITH query's subplan, made at the first call.
-    fn cte_plan(&mut self, index: usize) -> Result<usize> {
-        let slots = self.slots_of(&self.ctes[index]);
-        if let Some(known) = self.cte_plans[index].as_ref().filter(|known| known.slots == slots) {
-            return Ok(known.plan);
+    /// A WITH query's plan, made at the first call. Its outer columns are in slots of its own, which its
+    /// references fill.
+    fn cte_plan(&mut self, index: usize) -> Result<CtePlan> {
+        if let Some(planned) = &self.cte_plans[index] {
+            return Ok(planned.clone());
         }
         let first = self.subplans.len();
+        let outer = self.ctes[index].outer.clone();
+        let slots = outer.into_iter().map(|col| Ok((col, self.new_slot()?)));
+        let slots = slots.collect::<Result<Vec<(Col, u16)>>>()?;
+        let mark = self.env.len();
+        self.env.extend(&slots);
+        let plan = self.cte_node(index);
+        self.env.truncate(mark);
+        self.subplans.push(plan?);
+        let plan = self.subplans.len() - 1;
+        let rounds = self.rounds_of(&|of| RoundReaders::new(self, of).is_cte(index));
+        if rounds.is_empty() && slots.is_empty() {
+            self.run_once.push((plan, None));
+        }
+        self.by_round.extend(rounds.into_iter().map(|of| (of, plan)));
+        let planned = CtePlan { plan, first, slots };
+        self.cte_plans[index] = Some(planned.clone());
+        Ok(planned)
+    }
+
+    fn cte_node(&mut self, index: usize) -> Result<Plan> {
         let query = self.ctes[index].query.clone();
-        let plan = match self.ctes[index].kind.clone() {
+        Ok(match self.ctes[index].kind.clone() {
             CteKind::Plain => self.query(query, &RequiredProperties::default())?,
             CteKind::Change(change) => self.change(*change)?,
             CteKind::Recursive { step, all } => {
@@ -151,16 +185,7 @@ impl Planner<'_> {
                     estimate,
                 }
             }
-        };
-        self.subplans.push(plan);
-        let plan = self.subplans.len() - 1;
-        let rounds = self.rounds_of(&|of| RoundReaders::new(self, of).is_cte(index));
-        if rounds.is_empty() && self.ctes[index].outer.iter().next().is_none() {
-            self.run_once.push((plan, None));
-        }
-        self.by_round.extend(rounds.into_iter().map(|of| (of, plan)));
-        self.cte_plans[index] = Some(CtePlan { plan, first, slots });
-        Ok(plan)
+        })
     }
 
     /// Of the recursive WITH queries whose step is being planned, those for which `reads` holds.
@@ -184,6 +209,6 @@ impl Planner<'_> {
     pub fn changing_ctes(&mut self) -> Result<Vec<usize>> {
         let changes = |cte: &Cte| matches!(cte.kind, CteKind::Change(_));
         let all: Vec<usize> = (0..self.ctes.len()).filter(|n| changes(&self.ctes[*n])).collect();
-        all.into_iter().map(|index| self.cte_plan(index)).collect()
+        all.into_iter().map(|index| Ok(self.cte_plan(index)?.plan)).collect()
     }
 }
