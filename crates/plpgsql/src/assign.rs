@@ -50,6 +50,12 @@ impl Frame<'_> {
         // Taken out, so that it is changed in place when nobody else holds it.
         let old = std::mem::take(&mut self.slots[usize::from(target.slot)]);
         let kept = old.clone();
+        let old = match (old, self.absent_shape(target.slot)) {
+            (Datum::Null, Some(shape)) => {
+                Datum::record(shape.clone(), vec![Datum::Null; shape.columns.len()])
+            }
+            (old, _) => old,
+        };
         let new =
             match self.with_part(old, (info.ty, info.typmod), &info.name, steps, value, ty, cx) {
                 Ok(new) => new,
@@ -313,6 +319,8 @@ impl Frame<'_> {
             ));
         }
         self.slots[usize::from(slot)] = value;
+        // An assigned NULL has no columns.
+        self.absent.retain(|(known, _)| *known != slot);
         Ok(())
     }
 

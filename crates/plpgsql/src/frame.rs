@@ -43,6 +43,8 @@ pub struct Frame<'p> {
     pub wanted: Option<Arc<Shape>>,
     /// Transition tables.
     pub tables: Vec<Transition>,
+    /// Records that are NULL and nevertheless have columns: a trigger's row that its event lacks.
+    pub absent: Vec<(Slot, Arc<Shape>)>,
     /// Subtransactions around the running statement.
     pub subtransactions: u32,
     /// The running statement's line and kind, for PG_CONTEXT.
@@ -67,6 +69,7 @@ impl<'p> Frame<'p> {
             errors: Vec::new(),
             wanted: None,
             tables: Vec::new(),
+            absent: Vec::new(),
             subtransactions: 0,
             at: (0, ""),
         }
@@ -76,11 +79,19 @@ impl<'p> Frame<'p> {
     fn fits(&self, guard: &[(Slot, Arc<Shape>)]) -> bool {
         guard.iter().all(|(slot, shape)| match &self.slots[usize::from(*slot)] {
             Datum::Record(row) => Arc::ptr_eq(&row.shape, shape) || row.shape == *shape,
-            Datum::Null => shape.columns.is_empty(),
+            Datum::Null => match self.absent_shape(*slot) {
+                Some(absent) => Arc::ptr_eq(absent, shape) || absent == shape,
+                None => shape.columns.is_empty(),
+            },
             _ => {
                 self.tables.iter().any(|(_, known, s)| known == slot && s.columns == shape.columns)
             }
         })
+    }
+
+    /// The columns of a record that is NULL; None: it has none.
+    pub fn absent_shape(&self, slot: Slot) -> Option<&Arc<Shape>> {
+        self.absent.iter().find(|(known, _)| *known == slot).map(|(_, shape)| shape)
     }
 
     /// A piece of SQL made ready.
@@ -115,6 +126,7 @@ impl<'p> Frame<'p> {
             at: code.scope,
             slots: &self.slots,
             tables: &self.tables,
+            absent: &self.absent,
             guard: RefCell::new(Vec::new()),
         };
         let what = nested::preparing(cx, Some(&names), |_, cx| match code.kind {

@@ -487,19 +487,11 @@ fn fill(
     columns: &Columns,
     view: &catalog::Snapshot,
 ) {
-    if let Some(new) = call.new {
-        frame.slots[usize::from(slots.new)] = columns.row(new);
-    }
-    if let Some(old) = call.old {
-        frame.slots[usize::from(slots.old)] = columns.row(old);
-    }
-    // The row that an INSERT or DELETE lacks has fields, which are NULL.
-    if call.row_level {
-        let absent = vec![Datum::Null; call.table.columns.len()];
-        for (row, slot) in [(call.new, slots.new), (call.old, slots.old)] {
-            if row.is_none() {
-                frame.slots[usize::from(slot)] = columns.row(&absent);
-            }
+    // The row that an event lacks is NULL, and its fields can be named.
+    for (row, slot) in [(call.new, slots.new), (call.old, slots.old)] {
+        match row {
+            Some(row) => frame.slots[usize::from(slot)] = columns.row(row),
+            None => frame.absent.push((slot, columns.shape.clone())),
         }
     }
     let schema = view.schema(call.table.schema).map_or("", |s| s.name.as_str());

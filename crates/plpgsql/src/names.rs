@@ -24,6 +24,8 @@ pub struct Names<'f> {
     pub slots: &'f [Datum],
     /// Transition tables.
     pub tables: &'f [Transition],
+    /// Records that are NULL and nevertheless have columns ([`crate::frame::Frame::absent`]).
+    pub absent: &'f [(Slot, Arc<Shape>)],
     /// The records that were named, with their shapes.
     pub guard: RefCell<Vec<(Slot, Arc<Shape>)>>,
 }
@@ -56,7 +58,12 @@ impl Names<'_> {
                 }
             }
             SlotKind::Record | SlotKind::Case => {
-                let Datum::Record(row) = &self.slots[usize::from(slot)] else {
+                let absent = || self.absent.iter().find(|(known, _)| *known == slot);
+                let shape = match &self.slots[usize::from(slot)] {
+                    Datum::Record(row) => Some(&row.shape),
+                    _ => absent().map(|(_, shape)| shape),
+                };
+                let Some(shape) = shape else {
                     return match fields {
                         // A record without a row is NULL.
                         [] if info.kind == SlotKind::Record => {
@@ -67,7 +74,6 @@ impl Names<'_> {
                         _ => Err(unassigned(&info.name)),
                     };
                 };
-                let shape = &row.shape;
                 self.note(slot, shape);
                 let ty = match types::user::shape(shape.ty) {
                     Some(known) if known.columns == shape.columns => shape.ty,
