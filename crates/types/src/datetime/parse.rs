@@ -93,7 +93,9 @@ fn read(text: &str, cx: &FormatContext) -> Read<Parsed> {
     let mut any = false;
     while at < bytes.len() {
         let b = bytes[at];
-        if b.is_ascii_whitespace() || b == b',' {
+        // Punctuation without a meaning of its own only separates.
+        let separates = b.is_ascii_punctuation() && !matches!(b, b'.' | b'+' | b'-');
+        if b.is_ascii_whitespace() || separates {
             at += 1;
             continue;
         }
@@ -102,7 +104,6 @@ fn read(text: &str, cx: &FormatContext) -> Read<Parsed> {
             b'0'..=b'9' => r.digits(bytes, at)?,
             b'a'..=b'z' | b'A'..=b'Z' => r.word(text, at, cx)?,
             b'+' | b'-' => r.signed(text, at)?,
-            b'(' | b')' | b'.' | b'/' | b'@' => return Err(Fault::Syntax),
             _ => return Err(Fault::Syntax),
         };
         at = end;

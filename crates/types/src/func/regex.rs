@@ -265,28 +265,36 @@ fn regexp_substr(a: &[Datum]) -> Result<Datum> {
     Ok(found.map(Text::from).into())
 }
 
-/// The regular expression of a `SIMILAR TO` pattern.
+/// The regular expression of a `SIMILAR TO` pattern. Two escaped double quotes cut it into three parts, of which the
+/// middle one is what `substring` takes:
+///
+/// ```text
+///   a#"b#"c   ──►   ^(?:a){1,1}?(b){1,1}(?:c)$
+/// ```
 fn similar(pattern: &str, escape: Option<char>) -> Result<String> {
+    const SEPARATORS: [&str; 2] = ["){1,1}?(", "){1,1}(?:"];
     let mut out = String::from("^(?:");
     let mut chars = pattern.chars();
-    let mut in_bracket = false;
+    let (mut in_bracket, mut separators) = (false, SEPARATORS.iter());
     while let Some(c) = chars.next() {
         if Some(c) == escape {
-            if let Some(next) = chars.next() {
-                out.push('\\');
-                out.push(next);
+            match chars.next() {
+                Some('"') if !in_bracket => match separators.next() {
+                    Some(separator) => out.push_str(separator),
+                    None => base::bail!(
+                        INVALID_USE_OF_ESCAPE_CHARACTER,
+                        "SQL regular expression may not contain more than two escape-double-quote separators"
+                    ),
+                },
+                Some(next) => out.extend(['\\', next]),
+                None => {}
             }
             continue;
         }
         match c {
-            ']' => {
-                in_bracket = false;
-                out.push(c);
-            }
             c if in_bracket => {
-                if c == '\\' {
-                    out.push('\\');
-                }
+                in_bracket = c != ']';
+                out.extend((c == '\\').then_some('\\'));
                 out.push(c);
             }
             '[' => {
@@ -296,10 +304,7 @@ fn similar(pattern: &str, escape: Option<char>) -> Result<String> {
             '%' => out.push_str(".*"),
             '_' => out.push('.'),
             '(' => out.push_str("(?:"),
-            '\\' | '.' | '^' | '$' => {
-                out.push('\\');
-                out.push(c);
-            }
+            '\\' | '.' | '^' | '$' => out.extend(['\\', c]),
             c => out.push(c),
         }
     }
@@ -310,26 +315,7 @@ fn similar(pattern: &str, escape: Option<char>) -> Result<String> {
 /// `substring(text from pattern for escape)`: the part of a `SIMILAR TO` pattern that stands between
 /// two escaped double quotes, or all of it.
 pub(super) fn similar_substring(a: &[Datum]) -> Result<Datum> {
-    let (pattern, escape) = (a[1].as_str(), escape_character(a[2].as_str())?);
-    let mark = escape.map(|e| format!("{e}\""));
-    let parts: Vec<&str> = match &mark {
-        Some(mark) => pattern.split(mark.as_str()).collect(),
-        None => vec![pattern],
-    };
-    let inner = |p: &str| similar(p, escape).map(|s| s[1..s.len() - 1].to_owned());
-    let source = match parts[..] {
-        [all] => format!("^({})$", inner(all)?),
-        [before, part, after] => {
-            let (before, after) = (inner(before)?, inner(after)?);
-            format!("^{before}{{1,1}}?({}){{1,1}}{after}$", inner(part)?)
-        }
-        _ => {
-            return Err(err!(
-                INVALID_USE_OF_ESCAPE_CHARACTER,
-                "SQL regular expression may not contain more than two escape-double-quote separators"
-            ));
-        }
-    };
+    let source = similar(a[1].as_str(), escape_character(a[2].as_str())?)?;
     regexp_substring(a[0].as_str(), &source)
 }
 

@@ -60,13 +60,22 @@ impl Moment {
         if self.days.is_some() && self.year <= 0 { 1 - self.year } else { self.year }
     }
 
+    /// Year and week of ISO 8601.
     fn iso(&self) -> (i64, i64) {
-        let (year, week) = self.days.map_or((self.year, 0), datetime::iso_week);
-        (if year <= 0 { 1 - year } else { year }, week)
+        let (year, week) = datetime::iso_week(self.date());
+        (if self.days.is_some() && year <= 0 { 1 - year } else { year }, week)
+    }
+
+    /// Days since 2000-01-01. An interval's fields are read as a date: months before the first are those of the year
+    /// before.
+    fn date(&self) -> i64 {
+        let months = self.year * 12 + self.month - 1;
+        let first = || datetime::days_of(months.div_euclid(12), months.rem_euclid(12) + 1, 1);
+        self.days.unwrap_or_else(|| first() + self.day - 1)
     }
 
     fn weekday(&self) -> i64 {
-        self.days.map_or(0, datetime::weekday)
+        datetime::weekday(self.date())
     }
 }
 
@@ -258,16 +267,16 @@ fn field(key: &str, upper: bool, capital: bool, fill: bool, m: &Moment) -> Resul
     let twelve = if m.hour % 12 == 0 { 12 } else { m.hour % 12 };
     let pad = |width| if fill { width } else { 0 };
     Ok(match key {
-        "HH" | "HH12" => number(twelve, 2, fill),
+        "HH" | "HH12" => places(twelve, if m.hour < 0 { 3 } else { 2 }, fill),
         "HH24" => number(m.hour, 2, fill),
         "MI" => number(m.minute, 2, fill),
         "SS" => number(m.second, 2, fill),
-        "MS" => number(fraction(3), 3, true),
-        "US" => number(fraction(6), 6, true),
+        "MS" => places(fraction(3), 3, true),
+        "US" => places(fraction(6), 6, true),
         "SSSS" | "SSSSS" => (m.hour * 3600 + m.minute * 60 + m.second).to_string(),
         _ if key.starts_with("FF") => {
             let digits = u32::from(key.as_bytes()[2] - b'0');
-            number(fraction(digits), digits as usize, true)
+            places(fraction(digits), digits as usize, true)
         }
         "AM" | "PM" | "A.M." | "P.M." => {
             let word = if m.hour % 24 >= 12 { "PM" } else { "AM" };
@@ -278,14 +287,14 @@ fn field(key: &str, upper: bool, capital: bool, fill: bool, m: &Moment) -> Resul
             era(if m.year <= 0 { "BC" } else { "AD" }, upper, key.contains('.'))
         }
         "Y,YYY" => format!("{},{:03}", year / 1000, year % 1000),
-        "YYYY" => number(year, 4, fill),
-        "YYY" => number(year % 1000, 3, fill),
-        "YY" => number(year % 100, 2, fill),
-        "Y" => number(year % 10, 1, fill),
-        "IYYY" => number(m.iso().0, 4, fill),
-        "IYY" => number(m.iso().0 % 1000, 3, fill),
-        "IY" => number(m.iso().0 % 100, 2, fill),
-        "I" => number(m.iso().0 % 10, 1, fill),
+        "YYYY" | "YYY" | "YY" | "Y" | "IYYY" | "IYY" | "IY" | "I" => {
+            let shown = if key.starts_with('I') { m.iso().0 } else { year };
+            let digits = key.len();
+            // The year's sign takes a place, whichever year is shown.
+            let width = digits + usize::from(year < 0);
+            let shown = if digits < 4 { shown % 10i64.pow(digits as u32) } else { shown };
+            places(shown, width, fill)
+        }
         "MONTH" | "MON" => {
             interval_only_date()?;
             let month = MONTHS[m.month as usize - 1];
@@ -295,7 +304,7 @@ fn field(key: &str, upper: bool, capital: bool, fill: bool, m: &Moment) -> Resul
                 name(month, upper, capital, pad(9))
             }
         }
-        "MM" => places(m.month, 2, fill),
+        "MM" => number(m.month, 2, fill),
         "DAY" | "DY" => {
             interval_only_date()?;
             let day = DAYS[m.weekday() as usize];
@@ -321,8 +330,8 @@ fn field(key: &str, upper: bool, capital: bool, fill: bool, m: &Moment) -> Resul
             (if m.weekday() == 0 { 7 } else { m.weekday() }).to_string()
         }
         "W" => ((m.day - 1) / 7 + 1).to_string(),
-        "WW" => number((m.day_of_year - 1) / 7 + 1, 2, fill),
-        "IW" => number(m.iso().1, 2, fill),
+        "WW" => places((m.day_of_year - 1) / 7 + 1, 2, fill),
+        "IW" => places(m.iso().1, 2, fill),
         "CC" => {
             let century = match (m.days.is_some(), m.year) {
                 (false, y) => y / 100,
@@ -331,14 +340,7 @@ fn field(key: &str, upper: bool, capital: bool, fill: bool, m: &Moment) -> Resul
             };
             number(century, 2, fill)
         }
-        "J" => {
-            // An interval's fields are read as a date; without months, one of the December before.
-            let (year, month) = if m.month == 0 { (m.year - 1, 12) } else { (m.year, m.month) };
-            let days = || datetime::days_of(year, month.rem_euclid(12).max(1), 1) + m.day - 1;
-            let months_days =
-                if month == 12 { datetime::days_of(year, 12, 1) + m.day - 1 } else { days() };
-            (m.days.unwrap_or(months_days) + datetime::EPOCH_JULIAN).to_string()
-        }
+        "J" => (m.date() + datetime::EPOCH_JULIAN).to_string(),
         "Q" => {
             if m.month == 0 {
                 String::new()
