@@ -18,7 +18,6 @@ use super::SessionState;
 use super::hooks::transaction_setting;
 use super::portal::{PlanOf, Planned, PreparedStatement, ResultFormats};
 use super::rows::{self, Rows};
-use super::transaction::Block;
 use crate::connection::Patience;
 use crate::session::statement_run::Run;
 use crate::{log, server};
@@ -170,7 +169,7 @@ impl SessionState {
     }
 
     fn warn_outside(&mut self, what: &str) {
-        if !matches!(self.transaction.block, Block::Explicit | Block::Failed) {
+        if !self.outlasts_statement() {
             let warning =
                 err!(NO_ACTIVE_SQL_TRANSACTION, "{what} can only be used in transaction blocks");
             self.notice("WARNING", &warning);

@@ -309,6 +309,19 @@ impl Hooks<'_> {
         Datum::Bool(result.is_ok())
     }
 
+    /// Whether `client_min_messages` lets a message through, as what runs has set it by now.
+    fn notice_wanted(&self, severity: &str) -> bool {
+        let name = "client_min_messages";
+        let set = self.changes.iter().rev().find(|c| c.name.eq_ignore_ascii_case(name));
+        let Some(change) = set else {
+            return settings::notice_wanted(self.settings.get(), severity);
+        };
+        let mut settings = self.settings.clone();
+        // Whether it is a value was asked when it was set.
+        let _ = settings.set(name, change.value.as_deref(), change.local);
+        settings::notice_wanted(settings.get(), severity)
+    }
+
     fn warn(&self, severity: &'static str, notice: &Error) {
         if severity == "LOG" {
             crate::log::session(
@@ -317,7 +330,7 @@ impl Hooks<'_> {
                 notice.fields().detail.as_deref(),
             );
         }
-        if settings::notice_wanted(self.settings.get(), severity) {
+        if self.notice_wanted(severity) {
             let mut out = self.out.borrow_mut();
             let start = out.buffer.len();
             response::notice(&mut out.buffer, severity, notice);

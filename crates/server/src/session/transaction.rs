@@ -143,8 +143,24 @@ impl SessionState {
         self.entry.begin_transaction(now);
     }
 
-    /// `25P01` outside a block.
+    /// Whether what is done lasts beyond its statement: in a block, and among the statements of one query.
+    pub(super) fn outlasts_statement(&self) -> bool {
+        matches!(self.transaction.block, Block::Explicit | Block::Failed | Block::Implicit)
+    }
+
+    /// `25P01` for what would be undone at the end of its statement.
     pub(super) fn require_block(&self, what: &str) -> Result<()> {
+        match self.outlasts_statement() {
+            true => Ok(()),
+            false => Err(err!(
+                NO_ACTIVE_SQL_TRANSACTION,
+                "{what} can only be used in transaction blocks"
+            )),
+        }
+    }
+
+    /// `25P01` outside of a block that BEGIN began.
+    fn require_explicit_block(&self, what: &str) -> Result<()> {
         if self.transaction.block == Block::Explicit || self.transaction.block == Block::Failed {
             return Ok(());
         }
@@ -493,7 +509,7 @@ impl SessionState {
 
     /// SAVEPOINT.
     pub(super) fn savepoint(&mut self, name: &str) -> Result<()> {
-        self.require_block("SAVEPOINT")?;
+        self.require_explicit_block("SAVEPOINT")?;
         self.ensure_transaction();
         if let Some(tx) = &self.transaction.current {
             self.transaction.savepoints.push(Savepoint {
@@ -521,7 +537,7 @@ impl SessionState {
 
     /// RELEASE SAVEPOINT.
     pub(super) fn release_savepoint(&mut self, name: &str) -> Result<()> {
-        self.require_block("RELEASE SAVEPOINT")?;
+        self.require_explicit_block("RELEASE SAVEPOINT")?;
         let index = self.find_savepoint(name)?;
         if let Some(tx) = &self.transaction.current {
             let savepoint = &self.transaction.savepoints[index];
@@ -536,7 +552,7 @@ impl SessionState {
 
     /// ROLLBACK TO SAVEPOINT.
     pub(super) fn rollback_to_savepoint(&mut self, name: &str) -> Result<()> {
-        self.require_block("ROLLBACK TO SAVEPOINT")?;
+        self.require_explicit_block("ROLLBACK TO SAVEPOINT")?;
         let index = self.find_savepoint(name)?;
         self.undo_to(index);
         self.transaction.savepoints.truncate(index + 1);
