@@ -574,6 +574,37 @@ fn read_quoted(text: &str) -> Option<String> {
     None
 }
 
+/// Settings whose value is a list of names, each an identifier of its own: SET quotes them where they need it.
+const LISTS_OF_NAMES: [&str; 6] = [
+    "local_preload_libraries",
+    "search_path",
+    "session_preload_libraries",
+    "shared_preload_libraries",
+    "temp_tablespaces",
+    "unix_socket_directories",
+];
+
+/// Settings whose value is another list.
+const LISTS: [&str; 7] = [
+    "datestyle",
+    "listen_addresses",
+    "log_destination",
+    "plpgsql.extra_errors",
+    "plpgsql.extra_warnings",
+    "synchronous_standby_names",
+    "wal_consistency_checking",
+];
+
+/// Whether a setting's value is a list of names.
+pub fn is_list_of_names(name: &str) -> bool {
+    LISTS_OF_NAMES.iter().any(|list| list.eq_ignore_ascii_case(name))
+}
+
+/// Whether SET takes several values for a setting.
+pub fn is_list(name: &str) -> bool {
+    is_list_of_names(name) || LISTS.iter().any(|list| list.eq_ignore_ascii_case(name))
+}
+
 /// Splits a list of identifiers: commas, blanks, quotes as in SQL; bare names are folded to lower
 /// case. None when it is malformed.
 pub fn split_names(text: &str) -> Option<Vec<String>> {

@@ -226,11 +226,10 @@ pub fn definition(
     for (name, value) in &function.settings {
         let quoted = |v: &str| format!("'{}'", v.replace('\'', "''"));
         // Lists of names: each by itself.
-        let items: Vec<String> = match name.as_str() {
-            "search_path" | "temp_tablespaces" => {
-                value.split(',').map(|v| quoted(v.trim().trim_matches('"'))).collect()
-            }
-            _ => vec![quoted(value)],
+        let names = base::settings::split_names(value);
+        let items: Vec<String> = match names.filter(|_| base::settings::is_list_of_names(name)) {
+            Some(names) => names.iter().map(|name| quoted(name)).collect(),
+            None => vec![quoted(value)],
         };
         let _ = writeln!(out, " SET {} TO {}", quote_ident(name), items.join(", "));
     }

@@ -86,8 +86,8 @@ fn temporary_schema(
         }
         None => {
             let path = cx.settings.str(base::settings::setting::SEARCH_PATH);
-            let first = path.split(',').next().unwrap_or_default();
-            temporary || first.trim().trim_matches('"').eq_ignore_ascii_case("pg_temp")
+            let names = base::settings::split_names(path).unwrap_or_default();
+            temporary || names.first().is_some_and(|first| first == "pg_temp")
         }
     };
     if meant && persistence == Persistence::Unlogged {

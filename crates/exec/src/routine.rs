@@ -754,8 +754,8 @@ fn set_role(definition: &Function, cx: &mut ExecContext<'_>) -> Result<Option<(u
 /// The schemas of a search_path, `pg_catalog` first unless it is named.
 fn path_of(view: &catalog::Snapshot, names: &str, user: &str) -> Vec<u32> {
     let mut path = Vec::new();
-    for name in names.split(',').map(|n| n.trim().trim_matches('"')) {
-        let name = if name == "$user" { user } else { name };
+    for name in base::settings::split_names(names).unwrap_or_default() {
+        let name = if name == "$user" { user } else { &name };
         let found = view.schema_named(name).map(|s| s.oid);
         path.extend(found.filter(|id| !path.contains(id)));
     }

@@ -182,7 +182,8 @@ pub(crate) fn write_address(dir: &Path, settings: &Settings) {
     let port = settings.int(setting::PORT);
     let url = match first(setting::LISTEN_ADDRESSES).as_str() {
         "" => {
-            let sockets = first(setting::UNIX_SOCKET_DIRECTORIES);
+            let sockets = crate::listener::socket_directories(settings);
+            let sockets = sockets.first().cloned().unwrap_or_default();
             let path = crate::listener::socket_path(Path::new(&sockets), port as u16);
             format!("unix:{}", path.display())
         }

@@ -64,9 +64,8 @@ pub fn open(settings: &Settings) -> Result<Vec<Listener>> {
             Err(e) => return Err(e),
         }
     }
-    let directories = settings.str(setting::UNIX_SOCKET_DIRECTORIES);
-    for directory in directories.split(',').map(str::trim).filter(|d| !d.is_empty()) {
-        listeners.push(unix(Path::new(directory), port)?);
+    for directory in socket_directories(settings) {
+        listeners.push(unix(Path::new(&directory), port)?);
     }
     if listeners.is_empty() {
         return Err(err!(
@@ -169,6 +168,13 @@ fn busy(address: &SockAddr) -> Error {
     };
     err!(OBJECT_IN_USE, "{what} is in use")
         .hint("stop what uses it, or choose another port with -p")
+}
+
+/// The folders of `unix_socket_directories`; SET quotes what is no plain name.
+pub(crate) fn socket_directories(settings: &Settings) -> Vec<String> {
+    let all = settings.str(setting::UNIX_SOCKET_DIRECTORIES).split(',');
+    let plain = all.map(|d| d.trim().trim_matches('"').to_owned());
+    plain.filter(|d| !d.is_empty()).collect()
 }
 
 /// The Unix socket's path in a directory.

@@ -106,13 +106,8 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
     let settings = &config.values.settings;
     let workers = Workers::start(settings.int(setting::WORKERS) as usize)?;
     let port = settings.int(setting::PORT) as u16;
-    let directories = settings.str(setting::UNIX_SOCKET_DIRECTORIES);
-    let sockets = directories
-        .split(',')
-        .map(str::trim)
-        .filter(|d| !d.is_empty())
-        .map(|d| listener::socket_path(Path::new(d), port))
-        .collect();
+    let directories = listener::socket_directories(settings);
+    let sockets = directories.iter().map(|d| listener::socket_path(Path::new(d), port)).collect();
     let server = Arc::new(Server::new(
         Engine {
             storage,

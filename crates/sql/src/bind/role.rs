@@ -175,7 +175,7 @@ impl Binder<'_> {
         let Some(set) = set else { return Err(err!(SYNTAX_ERROR, "SET without a setting")) };
         let name = Some(set.name.clone());
         Ok(match K::try_from(set.kind).unwrap_or(K::Undefined) {
-            K::VarSetValue => (name, Some(self.set_value(&set.args)?)),
+            K::VarSetValue => (name, Some(self.set_value(&set.name, &set.args)?)),
             K::VarSetDefault | K::VarReset => (name, None),
             K::VarResetAll => (None, None),
             _ => return Err(Error::unsupported("this form of ALTER ROLE … SET")),

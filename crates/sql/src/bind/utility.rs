@@ -42,7 +42,7 @@ impl Binder<'_> {
         Ok(match K::try_from(stmt.kind).unwrap_or(K::Undefined) {
             K::VarSetValue => Utility::Set {
                 name,
-                value: Some(self.set_value(&stmt.args)?),
+                value: Some(self.set_value(&stmt.name, &stmt.args)?),
                 local: stmt.is_local,
             },
             K::VarSetDefault => Utility::Set { name, value: None, local: stmt.is_local },
@@ -56,22 +56,26 @@ impl Binder<'_> {
                 "SESSION CHARACTERISTICS" => {
                     Utility::SetTransaction { modes: transaction_modes(&stmt.args)?, session: true }
                 }
-                "TRANSACTION SNAPSHOT" => Utility::ImportSnapshot(self.set_value(&stmt.args)?),
+                "TRANSACTION SNAPSHOT" => Utility::ImportSnapshot(self.set_value("", &stmt.args)?),
                 other => return Err(Error::unsupported(format!("SET {other}"))),
             },
             _ => return Err(Error::unsupported("SET … FROM CURRENT")),
         })
     }
 
-    /// The value of SET as text; several become a list.
-    pub(crate) fn set_value(&self, args: &[pb::Node]) -> Result<String> {
+    /// The value of SET as text; several become a list. The names of settings that are lists of names are quoted.
+    pub(crate) fn set_value(&self, name: &str, args: &[pb::Node]) -> Result<String> {
+        use base::settings::{is_list, is_list_of_names};
+        if args.len() > 1 && !is_list(name) {
+            base::bail!(INVALID_PARAMETER_VALUE, "SET {name} takes only one argument");
+        }
+        let quotes = is_list_of_names(name);
         let mut parts = Vec::with_capacity(args.len());
         for arg in args {
             parts.push(match &arg.node {
                 Some(NodeEnum::AConst(c)) => {
                     let text = const_text(c).unwrap_or_default();
-                    let quote = args.len() > 1 && !is_plain_identifier(&text);
-                    if quote { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+                    if quotes { catalog::definition::quote_ident(&text) } else { text }
                 }
                 Some(NodeEnum::TypeCast(c)) => self.set_interval(c)?,
                 _ => return Err(Error::unsupported("this value in SET")),
@@ -100,7 +104,7 @@ impl Binder<'_> {
         Ok(match K::try_from(set.kind).unwrap_or(K::Undefined) {
             K::VarSetValue => Utility::AlterSystem {
                 name: Some(set.name.clone()),
-                value: Some(self.set_value(&set.args)?),
+                value: Some(self.set_value(&set.name, &set.args)?),
             },
             K::VarResetAll => Utility::AlterSystem { name: None, value: None },
             _ => Utility::AlterSystem { name: Some(set.name.clone()), value: None },
@@ -555,13 +559,6 @@ fn text_behind_as(text: &str) -> Option<&str> {
 
 fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80
-}
-
-fn is_plain_identifier(text: &str) -> bool {
-    let mut bytes = text.bytes();
-    bytes.next().is_some_and(|b| b.is_ascii_lowercase() || b == b'_' || b == b'$')
-        && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'$')
-        || !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.' || b == b'-')
 }
 
 fn transaction_modes(options: &[pb::Node]) -> Result<TransactionModes> {
