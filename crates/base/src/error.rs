@@ -248,6 +248,12 @@ impl Error {
         self
     }
 
+    /// The position in another text, which lacks so many characters before it.
+    pub fn shift_back(mut self, before: impl FnOnce(u32) -> u32) -> Error {
+        self.0.position -= before(self.0.position).min(self.0.position);
+        self
+    }
+
     /// Makes the error end the connection.
     pub fn fatal(mut self) -> Error {
         self.0.severity = Severity::Fatal;

@@ -28,6 +28,7 @@ pub mod logical;
 mod long_values;
 mod name;
 mod nesting;
+pub mod nonstandard;
 mod parse;
 pub mod partition;
 pub mod plan;

@@ -82,12 +82,13 @@ impl SessionState {
         } else {
             self.statements.check_new(name)?;
         }
-        let plan = self.plan(text, &parse.types)?;
+        let (plan, text) =
+            self.conforming(text, |s, text| Ok((s.plan(text, &parse.types)?, text.into())))?;
         self.identify_statement(&plan.prepared);
         self.statements.add(PreparedStatement {
             name: name.into(),
             plan: Planned::clone(&plan),
-            text: text.into(),
+            text,
             declared: parse.types.into(),
             from_sql: false,
             since: server::now(),

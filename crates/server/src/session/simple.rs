@@ -15,12 +15,39 @@ impl SessionState {
     /// Query. Fatal errors only are returned.
     pub(super) fn simple_query(&mut self, text: &[u8], rest: &[u8]) -> Result<()> {
         self.prologue();
-        let result = self.guarded(|s| s.run_string(&s.text(text)?, rest));
+        let result = self.guarded(|s| {
+            let text = s.text(text)?;
+            s.conforming(&text, |s, text| s.run_string(text, rest))
+        });
         self.log_turn(text);
         if let Err(error) = result {
             self.failed(error, std::str::from_utf8(text).ok())?;
         }
         self.ready()
+    }
+
+    /// Runs a text whose literals are the standard's, or were made so (`standard_conforming_strings`).
+    pub(super) fn conforming<R>(
+        &mut self,
+        text: &str,
+        run: impl FnOnce(&mut Self, &str) -> Result<R>,
+    ) -> Result<R> {
+        use base::settings::setting;
+        let settings = self.settings.get();
+        if settings.bool(setting::STANDARD_CONFORMING_STRINGS) {
+            return run(self, text);
+        }
+        let quotes = match settings.str(setting::BACKSLASH_QUOTE) {
+            "safe_encoding" => !self.encoding().is_client_only(),
+            word => word == "on",
+        };
+        let warns = settings.bool(setting::ESCAPE_STRING_WARNING);
+        let escapes = sql::nonstandard::Escapes { quotes, warns };
+        let Some(standard) = sql::nonstandard::rewritten(text, escapes)? else {
+            return run(self, text);
+        };
+        standard.warnings.iter().for_each(|warning| self.notice("WARNING", warning));
+        run(self, &standard.text).map_err(|e| e.shift_back(|at| standard.before(at)))
     }
 
     fn run_string(&mut self, text: &str, rest: &[u8]) -> Result<()> {

@@ -151,6 +151,11 @@ impl Encoding {
         i32::from(self.0)
     }
 
+    /// Whether clients only have it: a backslash may be the second byte of a character.
+    pub fn is_client_only(self) -> bool {
+        self.number() >= 35
+    }
+
     /// Whether a client that speaks it gets and sends the database's bytes as they are.
     pub fn is_plain(self) -> bool {
         matches!(self, Encoding::UTF8 | Encoding::SQL_ASCII)
