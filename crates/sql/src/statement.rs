@@ -162,6 +162,9 @@ pub(crate) fn prepare(
             Some(utility) => {
                 // EXECUTE's arguments may be queries of the session's parameters: none are.
                 binder.finish_params()?;
+                if let Some(error) = binder.elsewhere.take() {
+                    return Err(error);
+                }
                 if matches!(utility, Utility::AlterTable { .. } | Utility::CreateIndex { .. }) {
                     // Its expressions are run over all rows, with no further check.
                     binder.check_calls()?;

@@ -1,5 +1,6 @@
 //! Small readers of the grammar's tree.
 
+use base::{Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
 
 /// The text of a String node; empty for others.
@@ -26,6 +27,23 @@ pub(crate) fn list(node: &pb::Node) -> &[pb::Node] {
         Some(NodeEnum::List(l)) => &l.items,
         _ => &[],
     }
+}
+
+/// `0A000` for a name in another database than the session's, `42601` for one of more parts than there can be.
+/// `relation`: messages quote the names of relations.
+pub(crate) fn check_database(names: &[&str], database: &str, relation: bool) -> Result<()> {
+    match names {
+        [] | [_] | [_, _] => return Ok(()),
+        [of, _, _] if *of == database => return Ok(()),
+        _ => {}
+    }
+    let full = names.join(".");
+    if names.len() > 3 {
+        let what = if relation { "relation" } else { "qualified" };
+        return Err(err!(SYNTAX_ERROR, "improper {what} name (too many dotted names): {full}"));
+    }
+    let full = if relation { format!("\"{full}\"") } else { full };
+    Err(err!(FEATURE_NOT_SUPPORTED, "cross-database references are not implemented: {full}"))
 }
 
 /// (schema, name) of a possibly qualified name.

@@ -131,6 +131,7 @@ pub(crate) fn plain(e: Expr) -> Expr {
 impl Binder<'_> {
     /// A collation by the names that COLLATE has.
     pub(crate) fn collation_named(&self, names: &[&str]) -> Result<std::sync::Arc<Collation>> {
+        super::ast::check_database(names, self.cx.database, false)?;
         let (schema, name) = super::ast::qualified(names);
         let catalog = self.cx.catalog;
         let found = catalog.collation_named(self.cx.search_path, schema, name);

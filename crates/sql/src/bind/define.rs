@@ -13,14 +13,25 @@ use crate::utility::{
     Persistence, SequenceOptions, Utility,
 };
 
-use super::{Binder, ast, inner};
+use super::{Binder, ast, inner, record};
 
 impl Binder<'_> {
+    /// `0A000` for a relation of another database.
+    pub(super) fn check_range(&self, range: &pb::RangeVar) -> Result<()> {
+        if range.catalogname.is_empty() {
+            return Ok(());
+        }
+        let names = [&*range.catalogname, &*range.schemaname, &*range.relname];
+        ast::check_database(&names, self.cx.database, true)
+            .map_err(|e| e.at(self.at(range.location)))
+    }
+
     /// A table's name as written.
     pub(crate) fn name_of_range(&self, range: &Option<pb::RangeVar>) -> Result<Name> {
         let Some(range) = range else {
             return Err(err!(SYNTAX_ERROR, "statement without a name"));
         };
+        self.check_range(range)?;
         Ok(Name {
             schema: (!range.schemaname.is_empty()).then(|| range.schemaname.clone()),
             name: range.relname.clone(),
@@ -33,6 +44,9 @@ impl Binder<'_> {
     /// A name given as a list of strings.
     pub(crate) fn name_of_list(&self, nodes: &[pb::Node]) -> Name {
         let names = ast::strings(nodes);
+        if let Err(error) = ast::check_database(&names, self.cx.database, false) {
+            self.elsewhere.borrow_mut().get_or_insert(error);
+        }
         let (schema, name) = ast::qualified(&names);
         let schema = schema.map(str::to_owned);
         Name { schema, name: name.to_owned(), position: 0, only: false }

@@ -249,6 +249,18 @@ impl Binder<'_> {
                 }
                 self.qualified_or_attribute(scope, (None, table), name, c.location)
             }
+            [database, _, _, _] if *database != self.cx.database => Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "cross-database references are not implemented: {}",
+                names.join(".")
+            )
+            .at(position)),
+            [_, _, _, _, _, ..] => Err(err!(
+                SYNTAX_ERROR,
+                "improper qualified name (too many dotted names): {}",
+                names.join(".")
+            )
+            .at(position)),
             [.., schema, table, name] => {
                 if (self.cx.arguments.is_some() || !self.inlining.is_empty())
                     && self.find_item(scope, Some(schema), table, c.location)?.is_none()
@@ -327,6 +339,7 @@ impl Binder<'_> {
         let kind = K::try_from(e.kind).unwrap_or(K::Undefined);
         let position = self.at(e.location);
         let names = ast::strings(&e.name);
+        ast::check_database(&names, self.cx.database, false).map_err(|e| e.at(position))?;
         let (schema, name) = ast::qualified(&names);
         let path = operator::OperatorPath { schema, name };
         match kind {

@@ -131,16 +131,7 @@ impl Binder<'_> {
     pub(crate) fn find_table(&self, range: &pb::RangeVar) -> Result<Arc<Table>> {
         let schema = (!range.schemaname.is_empty()).then_some(range.schemaname.as_str());
         let position = self.at(range.location);
-        if !range.catalogname.is_empty() && range.catalogname != self.cx.database {
-            return Err(err!(
-                FEATURE_NOT_SUPPORTED,
-                "cross-database references are not implemented: \"{}.{}.{}\"",
-                range.catalogname,
-                range.schemaname,
-                range.relname
-            )
-            .at(position));
-        }
+        self.check_range(range)?;
         if let Some(schema) = schema {
             self.check_schema(schema, position)?;
         }

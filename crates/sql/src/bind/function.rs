@@ -86,6 +86,7 @@ impl Binder<'_> {
         let calling = std::mem::take(&mut self.calling);
         let keep = std::mem::take(&mut self.keep_call);
         let names = ast::strings(&call.funcname);
+        ast::check_database(&names, self.cx.database, false).map_err(|e| e.at(position))?;
         let (schema, name) = ast::qualified(&names);
         if let Some(schema) = schema.filter(|s| *s != "pg_catalog") {
             if self.cx.catalog.schema_named(schema).is_none() {

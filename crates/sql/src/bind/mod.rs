@@ -166,6 +166,10 @@ pub(crate) struct Binder<'a> {
     pub subqueries: Vec<Query>,
     /// Keeps calls and casts of constants as they are, for printing.
     pub(crate) unfolded: bool,
+    /// The texts that are kept of new CHECKs, by the address of their nodes.
+    pub(crate) check_texts: Vec<(usize, String)>,
+    /// The error of a statement's first name that is one of another database.
+    pub(crate) elsewhere: std::cell::RefCell<Option<base::Error>>,
     /// See [`crate::plan::Prepared::constant_calls`].
     pub(crate) constant_calls: std::cell::RefCell<Vec<crate::plan::ConstantCall>>,
     /// How many expressions around the one at hand may leave it out.
@@ -254,6 +258,8 @@ impl<'a> Binder<'a> {
             slot_collations: Vec::new(),
             new_table: None,
             notices: Vec::new(),
+            check_texts: Vec::new(),
+            elsewhere: Default::default(),
             in_call: false,
             variables: None,
             view_depth: 0,

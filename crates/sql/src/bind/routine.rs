@@ -236,6 +236,7 @@ impl Binder<'_> {
     /// CREATE [OR REPLACE] FUNCTION and PROCEDURE.
     pub(crate) fn create_routine(&mut self, stmt: &pb::CreateFunctionStmt) -> Result<Utility> {
         let names = ast::strings(&stmt.funcname);
+        ast::check_database(&names, self.cx.database, false)?;
         let (schema, name) = ast::qualified(&names);
         let (schema, name) = (schema.map(str::to_owned), name.to_owned());
         let mut function =

@@ -78,6 +78,7 @@ impl Binder<'_> {
         before: bool,
     ) -> Result<()> {
         let Some(range) = range else { return Ok(()) };
+        self.check_range(range)?;
         let schema = (!range.schemaname.is_empty()).then_some(range.schemaname.as_str());
         let Some(Relation::Table(table)) = self.find_relation(schema, &range.relname) else {
             return Ok(());

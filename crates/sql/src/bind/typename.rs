@@ -32,6 +32,7 @@ impl Binder<'_> {
         if name.setof {
             return Err(self.unsupported("SETOF in type names", name.location));
         }
+        ast::check_database(&names, self.cx.database, false)?;
         let (schema, plain) = ast::qualified(&names);
         let position = self.at(name.location);
         let built_in = match schema {
