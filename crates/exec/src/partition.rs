@@ -74,13 +74,12 @@ pub fn is_identity(numbers: &[u16], there: &Table) -> bool {
 /// # Errors
 /// For a node that is no scan.
 pub fn instantiate(
-    template: &Plan,
-    root: &Table,
+    parts: &sql::plan::PartitionScan,
     part: &Arc<Table>,
     view: &Snapshot,
 ) -> Result<Plan> {
-    let mut plan = template.clone();
-    let numbers = numbers(root, part);
+    let mut plan = parts.scan.clone();
+    let numbers = numbers(&parts.table, part);
     let identity = is_identity(&numbers, part);
     let change = |scan: &mut Scan| {
         scan.table = part.clone();
@@ -111,7 +110,7 @@ pub fn instantiate(
     {
         let code = sql::foreign::code_of(view, part)?;
         let (scan, remote) = sql::foreign::left_to_server(scan, &code);
-        let foreign = sql::plan::ForeignScan { scan, remote, code };
+        let foreign = sql::plan::ForeignScan { scan, remote, code, role: parts.role };
         plan.node = Node::ForeignScan(Box::new(foreign));
     }
     Ok(plan)

@@ -61,7 +61,7 @@ pub fn begin(modify: &Modify, run: &mut Run<'_, '_>) -> Result<Box<dyn ForeignCh
         _ => (false, Vec::new()),
     };
     let returning = modify.returning.is_some() || !table.triggers.is_empty();
-    let role = run.cx.role;
+    let role = if modify.role == 0 { run.cx.role } else { modify.role };
     let batch = batch.unwrap_or(1);
     Ok(Box::new(Change { table, server, role, name, batch, skips, set, returning }))
 }

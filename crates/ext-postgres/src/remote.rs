@@ -32,7 +32,7 @@ pub fn begin(query: &ForeignQuery, run: &mut Run<'_, '_>) -> Result<Box<dyn Fore
     let schema = |table: &Table| view.schema(table.schema).map(|s| s.name.clone());
     let mut value = |e: &Expr| eval::eval(e, Row::Empty, run).map(Some);
     let sql = text(query, &schema, &mut value)?;
-    scan::begin_query(server, &sql, &query.types, run)
+    scan::begin_query((server, query.role), &sql, &query.types, run)
 }
 
 /// The query as SQL.

@@ -119,7 +119,7 @@ pub fn begin(scan: &ForeignScan, run: &mut Run<'_, '_>) -> Result<Box<dyn Foreig
     };
     let columns = scan.scan.columns.iter().map(source).collect();
     let size = table_option(table, &server, "fetch_size").and_then(|n| n.trim().parse().ok());
-    open(server, &sql, size.unwrap_or(FETCH_SIZE), columns, run)
+    open((server, scan.role), &sql, size.unwrap_or(FETCH_SIZE), columns, run)
 }
 
 /// Opens a cursor for a query whose columns are of these types.
@@ -127,25 +127,26 @@ pub fn begin(scan: &ForeignScan, run: &mut Run<'_, '_>) -> Result<Box<dyn Foreig
 /// # Errors
 /// Those of the connection and of the query.
 pub fn begin_query(
-    server: ForeignServer,
+    from: (ForeignServer, u32),
     sql: &str,
     types: &[Oid],
     run: &mut Run<'_, '_>,
 ) -> Result<Box<dyn ForeignRows>> {
-    let size = option(&server.options, "fetch_size").and_then(|n| n.trim().parse().ok());
+    let size = option(&from.0.options, "fetch_size").and_then(|n| n.trim().parse().ok());
     let column = |(at, ty): (usize, &Oid)| Source::Fetched(at, *ty, -1);
     let columns = types.iter().enumerate().map(column).collect();
-    open(server, sql, size.unwrap_or(FETCH_SIZE), columns, run)
+    open(from, sql, size.unwrap_or(FETCH_SIZE), columns, run)
 }
 
+/// `role`: as in a plan, 0 is the session's.
 fn open(
-    server: ForeignServer,
+    (server, role): (ForeignServer, u32),
     sql: &str,
     size: usize,
     columns: Vec<Source>,
     run: &mut Run<'_, '_>,
 ) -> Result<Box<dyn ForeignRows>> {
-    let role = run.cx.role;
+    let role = if role == 0 { run.cx.role } else { role };
     let connection = connect(&server, role, run.cx)?;
     let cursor = connection.cursor();
     let text = format!("DECLARE {cursor} CURSOR FOR {sql}");

@@ -61,6 +61,8 @@ pub struct TableRel {
     /// Tables whose rows count among its own, unless ONLY was said. The planner puts an Append in its
     /// place ([`crate::planner::children`]).
     pub children: Option<Arc<[Child]>>,
+    /// The role that uses it, where that is not the session's: the owner of a view. 0: the session's.
+    pub role: u32,
 }
 
 /// A table whose rows count among another one's.

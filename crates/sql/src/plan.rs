@@ -270,6 +270,8 @@ pub struct ForeignScan {
     pub remote: Vec<Expr>,
     /// The code behind the wrapper: [`crate::foreign::code_of`].
     pub code: Arc<str>,
+    /// The role whose user mapping counts; 0: the session's.
+    pub role: u32,
 }
 
 /// A query that one foreign server answers.
@@ -279,6 +281,8 @@ pub struct ForeignQuery {
     pub server: u32,
     /// The code behind its wrapper.
     pub code: Arc<str>,
+    /// The role whose user mapping counts; 0: the session's.
+    pub role: u32,
     /// The relation that it computes.
     pub rel: RemoteRel,
     /// Types of the output columns.
@@ -535,6 +539,8 @@ pub struct PartitionScan {
     pub order: Vec<SortKey>,
     /// One partition after the other is in that order (true: from the last one on), but for the default one.
     pub by_bounds: Option<bool>,
+    /// The role whose user mapping counts for foreign partitions; 0: the session's.
+    pub role: u32,
 }
 
 /// What a key column is.
@@ -972,6 +978,8 @@ pub struct Modify {
     /// RETURNING asks where the changed rows are and who made them: behind the columns of the input come
     /// [`PLACED`].
     pub places: bool,
+    /// The role whose user mapping counts where the table is a foreign one; 0: the session's.
+    pub role: u32,
 }
 
 /// System columns that are known when a row has been written. Of an inserted row `xmax` is known before.

@@ -256,7 +256,7 @@ impl PartitionScan {
         }
         let table = partition::open(run.cx, id, LockMode::AccessShare)?;
         let view = run.cx.catalog_tx.view();
-        let own = Arc::new(partition::instantiate(&plan.scan, &plan.table, &table, &view)?);
+        let own = Arc::new(partition::instantiate(plan, &table, &view)?);
         if run.state.measure.is_some() {
             run.state.parts.push(MeasuredPart::new(plan, id, &own, own.clone()));
         }
@@ -329,7 +329,7 @@ impl Operator for PartitionScan {
             sched::check_interrupts()?;
             let table = partition::open(run.cx, part.oid, LockMode::AccessShare)?;
             let view = run.cx.catalog_tx.view();
-            all.push(partition::instantiate(&plan.scan, &plan.table, &table, &view)?);
+            all.push(partition::instantiate(plan, &table, &view)?);
         }
         let all = Arc::new(all);
         if run.state.measure.is_some() {
@@ -388,5 +388,5 @@ pub fn expanded(
     value: &mut dyn FnMut(&sql::Expr) -> Result<Option<Datum>>,
 ) -> Result<Vec<Plan>> {
     let parts = sql::prune::leaves(view, &plan.table, &plan.prune, format, value)?;
-    parts.iter().map(|part| partition::instantiate(&plan.scan, &plan.table, part, view)).collect()
+    parts.iter().map(|part| partition::instantiate(plan, part, view)).collect()
 }

@@ -154,7 +154,7 @@ fn fill(
     };
     *plan = match set.next().flatten() {
         Some(table) => {
-            let mut own = partition::instantiate(&scan.scan, &scan.table, &table, view)?;
+            let mut own = partition::instantiate(scan, &table, view)?;
             if let Some(name) = name {
                 name(&mut own, &scan.table.name);
             }

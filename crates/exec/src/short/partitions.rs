@@ -127,7 +127,7 @@ impl Leaves {
         }
         let scan = match scan {
             Some(scan) => {
-                let own = partition::instantiate(&scan.scan, &scan.table, &table, &view)?;
+                let own = partition::instantiate(scan, &table, &view)?;
                 let opened = match point_plan(&own) {
                     Some(point) => open_point(&point, run.cx)?,
                     None => None,

@@ -166,6 +166,7 @@ impl Binder<'_> {
             children: Vec::new(),
             tableoid: 0,
             places: false,
+            role: 0,
         };
         let row = (0..defaults.len() as u16).map(|at| target.base + at).collect();
         Ok(BoundCopy::From { modify: Box::new(modify), columns, defaults, filter, row, options })

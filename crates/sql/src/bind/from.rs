@@ -200,7 +200,8 @@ impl Binder<'_> {
                 self.new_var(name, ty, -1)?;
             }
         }
-        Ok(TableRel { table, base, alias: alias.to_owned(), children: None })
+        let role = if self.acting == self.cx.role { 0 } else { self.acting };
+        Ok(TableRel { table, base, alias: alias.to_owned(), children: None, role })
     }
 
     /// The tables that inherit from one, level by level, locked in this mode; None: there are none.

@@ -91,7 +91,7 @@ impl Planner<'_> {
         let children = self.modify_children(&table, children, &action)?;
         let tableoid = table.col(ScanColumn::TableOid);
         let tableoid = places.iter().position(|c| *c == tableoid).unwrap_or(0) as u16;
-        let table = table.table;
+        let (role, table) = (table.role, table.table);
         let modify = Modify {
             table,
             indexes,
@@ -101,6 +101,7 @@ impl Planner<'_> {
             children,
             tableoid,
             places: placed,
+            role,
         };
         Ok(Plan { node: Node::Modify(Box::new(modify)), estimate })
     }

@@ -66,7 +66,11 @@ impl Planner<'_> {
         rel: &Rel,
     ) -> Result<Input> {
         let base = self.new_vars(table)?;
-        let own = TableRel { table: table.clone(), base, alias, children: None };
+        let role = match rel {
+            Rel::Sample { table, .. } | Rel::Table(table) => table.role,
+            _ => 0,
+        };
+        let own = TableRel { table: table.clone(), base, alias, children: None, role };
         let cols = columns.iter().map(|c| own.col(*c)).collect();
         let rel = match rel {
             Rel::Sample { method, percent, seed, .. } => Rel::Sample {

@@ -40,8 +40,9 @@ fn push(plan: &mut Plan) {
     match candidate(plan) {
         Some(found) if !matches!(found.rel, RemoteRel::Table { .. }) => {
             let types = plan.output_types(&[]);
-            let Candidate { server, code, rel, .. } = found;
-            plan.node = Node::ForeignQuery(Box::new(ForeignQuery { server, code, rel, types }));
+            let Candidate { server, role, code, rel, .. } = found;
+            let query = ForeignQuery { server, code, role, rel, types };
+            plan.node = Node::ForeignQuery(Box::new(query));
         }
         _ => plan.children_mut().into_iter().for_each(push),
     }
@@ -50,6 +51,7 @@ fn push(plan: &mut Plan) {
 /// A part of the query that one server can answer.
 struct Candidate {
     server: u32,
+    role: u32,
     code: Arc<str>,
     ships: Ships,
     rel: RemoteRel,
@@ -57,8 +59,8 @@ struct Candidate {
 
 impl Candidate {
     fn with(self, make: impl FnOnce(Box<RemoteRel>) -> RemoteRel) -> Candidate {
-        let Candidate { server, code, ships, rel } = self;
-        Candidate { server, code, ships, rel: make(Box::new(rel)) }
+        let Candidate { server, role, code, ships, rel } = self;
+        Candidate { server, role, code, ships, rel: make(Box::new(rel)) }
     }
 
     fn all_ship(&self, exprs: &[Expr]) -> bool {
@@ -81,6 +83,7 @@ fn of_table(scan: &ForeignScan) -> Option<Candidate> {
     }
     Some(Candidate {
         server: foreign.server,
+        role: scan.role,
         code: scan.code.clone(),
         ships,
         rel: RemoteRel::Table {
@@ -175,7 +178,7 @@ fn join(
     conditions: Vec<Expr>,
 ) -> Option<Candidate> {
     let known = matches!(kind, JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full);
-    let fits = left.server == right.server && left.code == right.code;
+    let fits = (left.server, left.role) == (right.server, right.role) && left.code == right.code;
     if !known || !fits || !left.all_ship(&conditions) {
         return None;
     }

@@ -153,8 +153,8 @@ impl Planner<'_> {
             order.push(SortKey { expr, descending: *descending, nulls_first: *nulls_first });
         }
         let by_bounds = self.order_of_bounds(table, &kept);
-        let table = table.table.clone();
-        let scan = PartitionScan { table, prune, scan: template.plan, order, by_bounds };
+        let (role, table) = (table.role, table.table.clone());
+        let scan = PartitionScan { table, prune, scan: template.plan, order, by_bounds, role };
         let node = Node::PartitionScan(Box::new(scan));
         Ok(PhysicalPlan { plan: Plan { node, estimate }, cols: template.cols, order: kept })
     }

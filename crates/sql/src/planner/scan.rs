@@ -625,7 +625,8 @@ impl Planner<'_> {
                     let count = table.table.columns.len() as Col;
                     let all: Vec<Col> = (table.base..table.base + count).collect();
                     let remote = self.resolve_all(remote, &all)?;
-                    Node::ForeignScan(Box::new(ForeignScan { scan, remote, code }))
+                    let role = table.role;
+                    Node::ForeignScan(Box::new(ForeignScan { scan, remote, code, role }))
                 }
                 None => Node::SeqScan(scan),
             },
