@@ -315,6 +315,7 @@ fn key(
         unique: true,
         primary,
         deferrable: def.deferrable,
+        options: def.options.clone(),
         ..Index::default()
     };
     let index = create_index::build(cx, &table, index)?;

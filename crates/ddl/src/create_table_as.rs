@@ -118,6 +118,7 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<Outcome> {
         view,
         persistence,
         method,
+        options,
     } = utility
     else {
         return Err(Error::internal("not a CREATE TABLE AS"));
@@ -126,7 +127,7 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<Outcome> {
     let name = &name.unplaced();
     let stored = method::of_table(&cx.catalog_tx.view(), method.as_deref(), cx)?;
     let tag = if view.is_some() { "CREATE MATERIALIZED VIEW" } else { "CREATE TABLE AS" };
-    let Some(table) = create_table::create(cx, name, made, &[], *persistence, *if_not_exists)?
+    let Some(table) = create_table::create(cx, name, made, options, *persistence, *if_not_exists)?
     else {
         return Ok(Outcome { rows: 0, tag: Some(tag) });
     };

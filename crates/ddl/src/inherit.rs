@@ -504,6 +504,7 @@ fn constraint_to_children(cx: &mut ExecContext<'_>, id: u32, added: &Constraint)
             deferrable: false,
             deferred: false,
             unvalidated: added.unvalidated,
+            options: Vec::new(),
             no_inherit: false,
             inherited: 1,
             only_inherited: true,

@@ -470,6 +470,7 @@ fn create_as(
         persistence,
         view: view.map(Box::new),
         method: (!into.access_method.is_empty()).then(|| into.access_method.clone()),
+        options: binder.options(&into.options)?,
     };
     let mut prepared = plain(binder, utility);
     prepared.locks = locks;

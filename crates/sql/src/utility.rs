@@ -178,6 +178,8 @@ pub struct ConstraintDef {
     pub deferred: bool,
     /// NOT VALID.
     pub unvalidated: bool,
+    /// WITH (…) of a key.
+    pub options: Vec<(String, String)>,
     /// NO INHERIT.
     pub no_inherit: bool,
     /// From how many parents it comes.
@@ -720,6 +722,8 @@ pub enum Utility {
         view: Option<Box<catalog::ViewQuery>>,
         /// USING.
         method: Option<String>,
+        /// WITH (…).
+        options: Vec<(String, String)>,
     },
     /// REFRESH MATERIALIZED VIEW.
     RefreshView {
@@ -1072,8 +1076,10 @@ impl Utility {
                 persistence,
                 view,
                 method,
+                options,
             } => Utility::CreateTableAs {
                 method: method.clone(),
+                options: options.clone(),
                 name: name.clone(),
                 columns: columns.clone(),
                 query: inside(query)?,

@@ -85,6 +85,7 @@ fn create_accounts(session: &mut Session<'_>) {
             deferrable: false,
             deferred: false,
             unvalidated: false,
+            options: Vec::new(),
             no_inherit: false,
             inherited: 0,
             only_inherited: false,

@@ -173,6 +173,7 @@ impl Binder<'_> {
             },
             T::AtResetRelOptions => {
                 let Some(NodeEnum::List(list)) = inner(&cmd.def) else { return Ok(()) };
+                check_reset(&list.items)?;
                 let name = |n: &pb::Node| match &n.node {
                     Some(NodeEnum::DefElem(def)) => Some(def.defname.clone()),
                     _ => None,
@@ -285,6 +286,9 @@ impl Binder<'_> {
             T::AtSetOptions | T::AtResetOptions => {
                 let Some(NodeEnum::List(list)) = inner(&cmd.def) else { return Ok(()) };
                 let set = cmd.subtype == T::AtSetOptions as i32;
+                if !set {
+                    check_reset(&list.items)?;
+                }
                 AlterTable::Keep { column, how: column_options(&list.items, set)? }
             }
             T::AtAddOf => {
@@ -502,4 +506,14 @@ fn enable(enabled: char, which: TriggerSelection) -> AlterTable {
 /// ENABLE and DISABLE RULE.
 fn rule(enabled: char, name: String) -> AlterTable {
     AlterTable::EnableRule { name, enabled }
+}
+
+/// `42601` for values in RESET (…).
+fn check_reset(options: &[pb::Node]) -> Result<()> {
+    let has_value =
+        |node: &pb::Node| matches!(&node.node, Some(NodeEnum::DefElem(def)) if def.arg.is_some());
+    if options.iter().any(has_value) {
+        base::bail!(SYNTAX_ERROR, "RESET must not include values for parameters");
+    }
+    Ok(())
 }

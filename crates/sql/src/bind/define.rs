@@ -720,6 +720,12 @@ impl Binder<'_> {
             _ => return Err(self.unsupported("this constraint", c.location)),
         };
         let name = (!c.conname.is_empty()).then(|| c.conname.clone());
+        let options = match &kind {
+            ConstraintDefKind::PrimaryKey { .. } | ConstraintDefKind::Unique { .. } => {
+                self.index_options(&c.options, base::AccessMethod::default())?
+            }
+            _ => Vec::new(),
+        };
         Ok(Some(ConstraintDef {
             name,
             kind,
@@ -727,6 +733,7 @@ impl Binder<'_> {
             deferrable: c.deferrable || c.initdeferred,
             deferred: c.initdeferred,
             unvalidated: c.skip_validation,
+            options,
             no_inherit: c.is_no_inherit,
             inherited: 0,
             only_inherited: false,

@@ -105,6 +105,7 @@ impl Inherited {
             deferrable: false,
             deferred: false,
             unvalidated: false,
+            options: Vec::new(),
             no_inherit: false,
             inherited: 1,
             only_inherited: true,

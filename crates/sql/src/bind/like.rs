@@ -139,6 +139,7 @@ fn plain(name: Option<String>, kind: ConstraintDefKind) -> ConstraintDef {
         deferrable: false,
         deferred: false,
         unvalidated: false,
+        options: Vec::new(),
         no_inherit: false,
         inherited: 0,
         only_inherited: false,
