@@ -570,9 +570,25 @@ impl Printer<'_, '_> {
             (Some(name), [arg]) => self.wrap(format!("{name} {}", self.part(arg))),
             _ => {
                 let name = self.function_name(function.oid, function.name);
-                format!("{name}({})", self.list(args))
+                format!("{name}({})", self.arguments(args))
             }
         }
+    }
+
+    /// A call's arguments as they were given: without those that defaults fill, by name where they had one.
+    fn arguments(&self, args: &[Expr]) -> String {
+        let mut out = Vec::with_capacity(args.len());
+        for arg in args {
+            match arg {
+                Expr::Call { function, .. } if function.oid == internal::DEFAULTED.oid => {}
+                Expr::Call { function, args, .. } if function.oid == internal::NAMED.oid => {
+                    let Some(Expr::Const(Datum::Text(name), _)) = args.get(1) else { continue };
+                    out.push(format!("{} => {}", quote_ident(name), self.print(&args[0])));
+                }
+                arg => out.push(self.print(arg)),
+            }
+        }
+        out.join(", ")
     }
 
     fn naming(&self) -> &catalog::Snapshot {

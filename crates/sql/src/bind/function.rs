@@ -229,8 +229,29 @@ impl Binder<'_> {
                     scope.check_set(sets_before, position)?;
                     self.expands = true;
                 }
+                let given = args.len();
+                let places = match named.is_empty() {
+                    true => Some((0..given).collect()),
+                    false => places_of(row, given, &named),
+                };
                 let args = self.named_in_order(row, args, &named)?;
-                self.function(row, args, position)
+                let mut bound = self.function(row, args, position)?;
+                if let (true, Some(places), Expr::Call { function, args, .. }) =
+                    (self.unfolded && !row.variadic, places, &mut bound)
+                    && function.oid == row.oid
+                    && args.len() == row.args.len()
+                {
+                    let mut of: Vec<Option<usize>> = vec![None; args.len()];
+                    places
+                        .iter()
+                        .enumerate()
+                        .for_each(|(n, at): (usize, &usize)| of[*at] = Some(n));
+                    let names = catalog::system::facts::parameter_names(row.oid.0);
+                    let name = |n: usize| names.get(n).copied().unwrap_or("");
+                    let names: Vec<&str> = (0..args.len()).map(name).collect();
+                    self.as_written(args, &of, given - named.len(), &names);
+                }
+                Ok(bound)
             }
         }
     }

@@ -148,11 +148,19 @@ impl Binder<'_> {
             return Err(wrong_kind(&function.name, &args, function.procedure).at(position));
         }
         let packed = row.variadic && !spread && names.is_empty() && args.len() >= row.args.len();
+        let given = args.len();
         let args = match packed {
             true => args,
             false => self.in_order(function, args, names)?,
         };
-        let (args, ty) = self.fit_packed(row, args, !packed, position)?;
+        let (mut args, ty) = self.fit_packed(row, args, !packed, position)?;
+        if self.unfolded
+            && !packed
+            && let Some(places) = places(function, given, names)
+        {
+            let parameters: Vec<&str> = function.called_with().map(|p| p.name.as_str()).collect();
+            self.as_written(&mut args, &places, given - names.len(), &parameters);
+        }
         self.note_call(row.oid);
         self.note_use(row.oid.0, 0);
         if !calling
@@ -162,6 +170,30 @@ impl Binder<'_> {
             return Ok(value);
         }
         Ok(self.call(row, args, ty, position))
+    }
+
+    /// Marks arguments that the call doesn't have, and those that it has by name: it is printed as it was written.
+    /// `places`: which of the given arguments each parameter has; those after the `plain` first ones have names.
+    pub(super) fn as_written(
+        &self,
+        args: &mut [Expr],
+        places: &[Option<usize>],
+        plain: usize,
+        parameters: &[&str],
+    ) {
+        use types::func::internal::{DEFAULTED, NAMED};
+        for ((arg, place), name) in args.iter_mut().zip(places).zip(parameters) {
+            let (function, name) = match place {
+                None => (&DEFAULTED, None),
+                Some(at) if *at >= plain => (&NAMED, Some(types::Datum::text(name))),
+                Some(_) => continue,
+            };
+            let value = std::mem::replace(arg, Expr::Const(types::Datum::Null, UNKNOWN));
+            let ty = value.ty();
+            let name = name.map(|name| Expr::Const(name, types::oids::TEXT));
+            let args = std::iter::once(value).chain(name).collect();
+            *arg = Expr::Call { function, args, ty, position: 0 };
+        }
     }
 
     /// Arguments in the order of the parameters, defaults filled in.

@@ -71,6 +71,14 @@ pub static OPEN_ITEM: FunctionRow = row(
 pub static RECORD_OF: FunctionRow =
     row(9931, "record", true, false, Body::Scalar(|a, _| Ok(a[0].clone())));
 
+/// `(value)`: an argument that its default fills. In expressions that are to be printed only: the call is written without it.
+pub static DEFAULTED: FunctionRow =
+    row(9952, "default", false, false, Body::Scalar(|a, _| Ok(a[0].clone())));
+
+/// `(value, name)`: an argument that was given by its parameter's name. In expressions that are to be printed only.
+pub static NAMED: FunctionRow =
+    row(9953, "named", false, false, Body::Scalar(|a, _| Ok(a[0].clone())));
+
 /// `(rows, template)`: the rows of an array of rows, whose columns are the template's.
 pub static RECORDS_OF: FunctionRow =
     row(9932, "records", true, true, Body::Set(|a, _| Ok(a[0].as_array().items.clone())));
