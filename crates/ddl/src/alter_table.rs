@@ -51,6 +51,7 @@ pub fn run(
         other => other?,
     };
     super::expect_checked(cx, &table, "ALTER TABLE")?;
+    super::type_usage::check_steps(steps, cx)?;
     if table.kind == catalog::TableKind::View
         && steps.iter().any(|s| {
             !matches!(

@@ -72,6 +72,7 @@ mod subscription;
 mod trigger;
 mod truncate;
 mod type_statements;
+mod type_usage;
 mod user_types;
 mod utility;
 mod view;

@@ -44,6 +44,7 @@ fn run(
     cx: &mut ExecContext<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<Outcome> {
+    super::type_usage::check(utility, cx)?;
     match utility {
         Utility::CreateTable { .. } => create_table::run(utility, cx)?,
         Utility::SetConstraints { names, deferred } => {
