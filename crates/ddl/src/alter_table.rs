@@ -591,7 +591,8 @@ pub fn add_column(
     };
     if let Some(value) = default {
         if !value.is_null() {
-            column.missing = Some(types::io::to_text(def.ty, &value, cx.format)?.to_string());
+            let text = types::io::to_text(def.ty, &value, &cx.format.stored())?;
+            column.missing = Some(text.to_string());
         }
     }
     if column.not_null && column.missing.is_none() && has_rows(cx, &table)? {

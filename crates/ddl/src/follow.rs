@@ -1,5 +1,7 @@
 //! Stored texts that follow when an object gets another name or place.
 
+mod expressions;
+
 use base::Result;
 use catalog::{Column, Object, Snapshot, Table};
 use exec::context::ExecContext;
@@ -72,11 +74,13 @@ pub fn follow(cx: &mut ExecContext<'_>, ids: &[u32], changed: Object) -> Result<
     let old = cx.catalog_tx.view();
     let affected = users(&old, ids);
     let bodies = with_body_over(&old, ids);
+    let others = expressions::renamed(cx, ids, &changed)?;
     if affected.is_empty()
         && bodies.is_empty()
         && old.tables().all(|t| t.policies.is_empty() && t.rules.is_empty())
     {
-        return cx.catalog_tx.put(cx.tx, changed);
+        cx.catalog_tx.put(cx.tx, changed)?;
+        return others.into_iter().try_for_each(|object| cx.catalog_tx.put(cx.tx, object));
     }
     let mut naming = Snapshot::clone(&old);
     naming.put(changed.clone());
@@ -91,6 +95,7 @@ pub fn follow(cx: &mut ExecContext<'_>, ids: &[u32], changed: Object) -> Result<
     let rules = super::rule::renamed(cx, ids, &naming)?;
     let bodies = renamed_bodies(cx, bodies, &naming)?;
     cx.catalog_tx.put(cx.tx, changed)?;
+    others.into_iter().try_for_each(|object| cx.catalog_tx.put(cx.tx, object))?;
     store_bodies(cx, bodies)?;
     super::policy::store_renamed(cx, policies)?;
     super::rule::store_renamed(cx, rules)?;

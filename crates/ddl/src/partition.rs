@@ -89,9 +89,8 @@ fn value(
     };
     match datum {
         Datum::Null => Ok(None),
-        datum => {
-            types::io::to_text(ty, &datum, &FormatContext::default()).map(|s| Some(s.to_string()))
-        }
+        datum => types::io::to_text(ty, &datum, &FormatContext::default().stored())
+            .map(|s| Some(s.to_string())),
     }
 }
 

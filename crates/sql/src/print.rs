@@ -57,15 +57,6 @@ pub fn domain_check(
     typmod: i32,
     pretty: bool,
 ) -> Result<String> {
-    struct Value;
-    impl Names for Value {
-        fn column(&self, _: u16) -> Option<String> {
-            Some("VALUE".to_owned())
-        }
-        fn subquery(&self, _: &crate::expr::SubqueryExpr) -> Option<String> {
-            None
-        }
-    }
     let node = parse_expr(sql)?;
     let mut binder = Binder::new(cx, sql, &[]);
     binder.unfolded = true;
@@ -73,6 +64,18 @@ pub fn domain_check(
     let printer =
         Printer { binder: &binder, pretty, by_oid: false, names: Some(&Value), indent: 0 };
     Ok(printer.outer(&expr))
+}
+
+/// The only column of a domain's condition.
+pub(crate) struct Value;
+
+impl Names for Value {
+    fn column(&self, _: u16) -> Option<String> {
+        Some("VALUE".to_owned())
+    }
+    fn subquery(&self, _: &crate::expr::SubqueryExpr) -> Option<String> {
+        None
+    }
 }
 
 /// An expression over a table's row (an index's, a generated column's).
@@ -206,6 +209,32 @@ fn collect_objects(expr: &Expr, out: &mut Vec<u32>) {
         out.push(ty.0);
     }
     crate::walk::for_children(expr, &mut |child| collect_objects(child, out));
+}
+
+/// Whether the text of a constant in an expression would not mean the same later: its reading depends on settings, on the
+/// clock, or on names that can change.
+pub(crate) fn has_fleeting_constant(expr: &Expr) -> bool {
+    if let Expr::Const(value, ty) = expr
+        && !value.is_null()
+        && is_fleeting(*ty)
+    {
+        return true;
+    }
+    let mut found = false;
+    crate::walk::for_children(expr, &mut |child| found |= has_fleeting_constant(child));
+    found
+}
+
+fn is_fleeting(ty: Oid) -> bool {
+    let ty = types::user::base_type(ty, -1).0;
+    let element = crate::bind::coerce::element_of(ty);
+    if element != Oid::INVALID {
+        return is_fleeting(element);
+    }
+    crate::bind::coerce::needs_catalog(ty)
+        || types::user::shape(ty).is_some()
+        // Dates and times, enums, ranges, spans of time.
+        || types::TypeIo::get(ty).is_some_and(|io| matches!(io.category, b'D' | b'E' | b'R' | b'T'))
 }
 
 /// The objects that stored expressions over a table's row name.
@@ -645,6 +674,10 @@ impl Printer<'_, '_> {
             (value, self.by_oid && crate::bind::coerce::needs_catalog(ty))
         {
             return id.to_string();
+        }
+        if self.by_oid {
+            let format = self.binder.cx.format.stored();
+            return types::io::to_text(ty, value, &format).unwrap_or_default().to_string();
         }
         if let (Datum::Oid(id), REGCLASS) = (value, ty) {
             return relation_name(self.binder.cx, *id).unwrap_or_else(|| id.to_string());

@@ -59,7 +59,7 @@ pub enum TriggerSelection {
 }
 
 /// Names of the two rows' columns.
-struct Rows<'r>(&'r Binder<'r>, &'r TableRel, &'r TableRel);
+struct Rows<'r>(&'r Binder<'r>, &'r TableRel, &'r TableRel, Option<&'r catalog::Snapshot>);
 
 impl Names for Rows<'_> {
     fn column(&self, col: u16) -> Option<String> {
@@ -71,6 +71,10 @@ impl Names for Rows<'_> {
 
     fn subquery(&self, _: &crate::expr::SubqueryExpr) -> Option<String> {
         None
+    }
+
+    fn naming(&self) -> Option<&catalog::Snapshot> {
+        self.3
     }
 
     fn whole(&self, fields: &[Expr]) -> Option<String> {
@@ -138,7 +142,7 @@ fn printed(
     let mut binder = Binder::new(cx, sql, &[]);
     binder.unfolded = true;
     let (old, new, bound) = bind(&mut binder, table, sql)?;
-    let names = Rows(&binder, &old, &new);
+    let names = Rows(&binder, &old, &new, None);
     let printer = Printer { binder: &binder, pretty, by_oid, names: Some(&names), indent: 0 };
     Ok(printer.outer(&bound))
 }
@@ -160,7 +164,26 @@ pub fn renamed(
     for row in [&old, &new] {
         to.clone_into(&mut binder.vars[usize::from(row.base + column - 1)].name);
     }
-    let names = Rows(&binder, &old, &new);
+    let names = Rows(&binder, &old, &new, None);
+    let printer =
+        Printer { binder: &binder, pretty: false, by_oid: true, names: Some(&names), indent: 0 };
+    Ok(printer.outer(&bound))
+}
+
+/// The stored form of a condition with the names that what it uses has in another version of the catalog.
+///
+/// # Errors
+/// One that can't be bound any more.
+pub(crate) fn under_names(
+    cx: &PrepareContext<'_>,
+    table: &Table,
+    sql: &str,
+    naming: &catalog::Snapshot,
+) -> Result<String> {
+    let mut binder = Binder::new(cx, sql, &[]);
+    binder.unfolded = true;
+    let (old, new, bound) = bind(&mut binder, table, sql)?;
+    let names = Rows(&binder, &old, &new, Some(naming));
     let printer =
         Printer { binder: &binder, pretty: false, by_oid: true, names: Some(&names), indent: 0 };
     Ok(printer.outer(&bound))

@@ -299,12 +299,22 @@ pub fn labels(ty: Oid) -> Vec<(u64, Text)> {
     }
 }
 
+/// Begins a label that is written as its rank: a character that no label has.
+const RANK: char = '\u{1}';
+
+/// Writes a label as its rank ([`crate::FormatContext::labels_by_rank`]).
+pub(crate) fn write_rank(rank: u64, out: &mut Vec<u8>) {
+    out.push(RANK as u8);
+    out.extend_from_slice(rank.to_string().as_bytes());
+}
+
 /// Reads a label.
 ///
 /// # Errors
 /// `22P02`.
 pub(crate) fn enum_input(user: &UserType, labels: &[(u64, Text)], text: &str) -> Result<Datum> {
-    match labels.iter().find(|(_, label)| label == text) {
+    let rank = text.strip_prefix(RANK).and_then(|rank| rank.parse::<u64>().ok());
+    match labels.iter().find(|(own, label)| label == text || Some(*own) == rank) {
         Some((rank, _)) => Ok(Datum::Enum(user.io.oid, *rank)),
         None => Err(err!(
             INVALID_TEXT_REPRESENTATION,

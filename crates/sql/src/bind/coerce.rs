@@ -448,7 +448,11 @@ impl Binder<'_> {
                 .object_literal(text, to)
                 .map_err(|e| e.at(self.literal_position(text, position)));
         }
-        if matches!(to, DATE | TIME | TIMETZ | TIMESTAMP | TIMESTAMPTZ) && depends_on_now(text) {
+        // A definition keeps the moment at which it was made.
+        if matches!(to, DATE | TIME | TIMETZ | TIMESTAMP | TIMESTAMPTZ)
+            && depends_on_now(text)
+            && !self.unfolded
+        {
             let text = Expr::Const(Datum::Text(text.into()), TEXT);
             return Ok(Expr::InOutCast { arg: Box::new(text), ty: to, typmod: -1 });
         }

@@ -5,6 +5,7 @@ use catalog::{Column, ForeignKeyAction, OnCommit, Table, TableKind};
 use pg_query::{NodeEnum, protobuf as pb};
 
 use crate::every_node::every_node;
+use crate::expr::Expr;
 use crate::logical::SYSTEM_COLUMNS;
 use crate::parse::deparse_expr;
 use crate::plan::ScanColumn;
@@ -259,8 +260,20 @@ impl Binder<'_> {
         let table = transient_table(name, &columns);
         let rel = self.table_rel(std::sync::Arc::new(table), name)?;
         for check in checks {
-            self.check_expr(&rel, check)?;
+            self.new_check(&rel, check)?;
         }
+        Ok(())
+    }
+
+    /// Binds a new CHECK over its table, and notes the text that is kept of it.
+    pub(crate) fn new_check(
+        &mut self,
+        rel: &crate::logical::TableRel,
+        node: &NodeEnum,
+    ) -> Result<()> {
+        self.check_expr(rel, node)?;
+        let text = self.stored_form(node, None, |b| b.check_expr(rel, node))?;
+        self.check_texts.push((record::address(node), text));
         Ok(())
     }
 
@@ -285,7 +298,8 @@ impl Binder<'_> {
                 self.objects_of(&expr, |b| b.generated_expr(&rel, node, at as u16 + 1))?;
             self.new_table = None;
             columns[at].default_uses.retain(|id| *id != 0);
-            columns[at].default = Some(self.stored_text(node)?);
+            let bind = |b: &mut Self| b.generated_expr(&rel, node, at as u16 + 1);
+            columns[at].default = Some(self.stored_form(node, None, bind)?);
         }
         Ok(())
     }
@@ -465,7 +479,8 @@ impl Binder<'_> {
                         .at(self.at(c.location)));
                     }
                     let Some(node) = inner(&c.raw_expr) else { continue };
-                    let (sql, uses) = self.new_default(node, ty, typmod, &def.colname)?;
+                    let found = self.own_default(node, (ty, typmod), &def.colname)?;
+                    let Some((sql, uses)) = found else { continue };
                     (column.default, column.default_uses) = (Some(sql), uses);
                     column.default_volatile = self.is_volatile_default(node, &column)?;
                 }
@@ -659,10 +674,25 @@ impl Binder<'_> {
     ) -> Result<(String, Vec<u32>)> {
         let expr = self.default_expr(node, ty, typmod, name)?;
         let uses = self.objects_of(&expr, |b| b.default_expr(node, ty, typmod, name))?;
-        if uses.is_empty() {
+        let written = self.unfolding(|b| b.default_expr(node, ty, typmod, name))?;
+        if uses.is_empty() && !crate::print::has_fleeting_constant(&written) {
             return Ok((default_text(node, ty)?, uses));
         }
         Ok((crate::print::stored_default(self.cx, node, (ty, typmod))?, uses))
+    }
+
+    /// The same for a column or a domain, where NULL alone is no default: None.
+    pub(crate) fn own_default(
+        &mut self,
+        node: &NodeEnum,
+        (ty, typmod): (base::Oid, i32),
+        name: &str,
+    ) -> Result<Option<(String, Vec<u32>)>> {
+        let written = self.unfolding(|b| b.default_expr(node, ty, typmod, name))?;
+        match written {
+            Expr::Const(value, _) if value.is_null() => Ok(None),
+            _ => self.new_default(node, ty, typmod, name).map(Some),
+        }
     }
 
     /// A constraint; `column`: the column that it is written at.
@@ -681,7 +711,12 @@ impl Binder<'_> {
                 let Some(node) = inner(&c.raw_expr) else { return Ok(None) };
                 let mut columns = Vec::new();
                 column_names(node, &mut columns);
-                ConstraintDefKind::Check { sql: self.stored_text(node)?, columns }
+                let known = self.check_texts.iter().find(|(at, _)| *at == record::address(node));
+                let sql = match known {
+                    Some((_, text)) => text.clone(),
+                    None => self.stored_text(node)?,
+                };
+                ConstraintDefKind::Check { sql, columns }
             }
             Ok(T::ConstrPrimary | T::ConstrUnique) => {
                 let primary = c.contype == T::ConstrPrimary as i32;
@@ -911,7 +946,8 @@ impl Binder<'_> {
         } else {
             name
         };
-        let expression = Some((self.stored_text(node)?, expr.ty(), table_columns(rel, &expr)));
+        let text = self.stored_form(node, None, |b| b.row_expr(rel, node))?;
+        let expression = Some((text, expr.ty(), table_columns(rel, &expr)));
         let collation = match self.key_collation(elem, expr.ty())? {
             Some(own) => own,
             None => self.known_collation(&expr)?,
@@ -964,7 +1000,8 @@ impl Binder<'_> {
                 "functions in index predicate must be marked IMMUTABLE"
             ));
         }
-        Ok((self.stored_text(node)?, table_columns(rel, &expr)))
+        let text = self.stored_form(node, None, |b| b.row_expr(rel, node))?;
+        Ok((text, table_columns(rel, &expr)))
     }
 
     /// DROP.

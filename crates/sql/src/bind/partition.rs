@@ -160,7 +160,7 @@ impl Binder<'_> {
         uses.extend(self.objects_of(&expr, |b| b.expr(&scope, node))?);
         let collation = self.known_collation(&expr)?;
         Ok(PartitionKey {
-            expression: Some(self.stored_text(node)?),
+            expression: Some(self.stored_form(node, None, |b| b.expr(&scope, node))?),
             columns,
             ty: expr.ty().0,
             typmod: -1,

@@ -182,7 +182,8 @@ impl Binder<'_> {
                 .detail(refusal)
                 .at(self.at(location)));
         }
-        Ok(RowFilter { sql: self.stored_text(node)?, columns: table_columns(&rel, &bound) })
+        let sql = self.stored_form(node, None, |b| b.row_expr(&rel, node))?;
+        Ok(RowFilter { sql, columns: table_columns(&rel, &bound) })
     }
 }
 

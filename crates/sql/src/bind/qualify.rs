@@ -6,7 +6,9 @@ use catalog::definition::quote_ident;
 use pg_query::{NodeEnum, NodeRef, protobuf as pb};
 use types::TypeIo;
 
+use crate::expr::Expr;
 use crate::parse::{deparse_expr, parse_expr};
+use crate::print::{Names, Printer};
 
 use super::{Binder, ast};
 
@@ -14,7 +16,30 @@ use super::{Binder, ast};
 const BEFORE: usize = "SELECT ".len();
 
 impl Binder<'_> {
-    /// An expression's text, to be kept.
+    /// An expression's text, to be kept: as it was written, unless it has constants whose text would not mean the same
+    /// later. `bind` binds it; `names` are those of its columns.
+    ///
+    /// # Errors
+    /// Those of binding it.
+    pub(crate) fn stored_form(
+        &mut self,
+        node: &NodeEnum,
+        names: Option<&dyn Names>,
+        bind: impl FnOnce(&mut Self) -> Result<Expr>,
+    ) -> Result<String> {
+        let text = self.stored_text(node)?;
+        if !text.contains('\'') {
+            return Ok(text);
+        }
+        let expr = self.unfolding(bind)?;
+        if !crate::print::has_fleeting_constant(&expr) {
+            return Ok(text);
+        }
+        let printer = Printer { binder: &*self, pretty: false, by_oid: true, names, indent: 0 };
+        Ok(printer.outer(&expr))
+    }
+
+    /// An expression's text with the schemas of what it names.
     pub(crate) fn stored_text(&self, node: &NodeEnum) -> Result<String> {
         let mut text = deparse_expr(node)?;
         let tree = parse_expr(&text)?;

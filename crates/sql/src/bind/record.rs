@@ -198,6 +198,14 @@ impl Binder<'_> {
         }
     }
 
+    /// Binds something as it is written: constants are not computed, and a call stands without what its defaults fill.
+    pub(crate) fn unfolding<R>(&mut self, bind: impl FnOnce(&mut Self) -> R) -> R {
+        let before = std::mem::replace(&mut self.unfolded, true);
+        let bound = bind(self);
+        self.unfolded = before;
+        bound
+    }
+
     /// The objects that an expression names. Binding computes constants and takes COLLATE for comparisons of keys, so
     /// it is bound again without.
     ///
@@ -208,9 +216,7 @@ impl Binder<'_> {
         expr: &Expr,
         again: impl FnOnce(&mut Self) -> base::Result<Expr>,
     ) -> base::Result<Vec<u32>> {
-        let before = std::mem::replace(&mut self.unfolded, true);
-        let written = again(self);
-        self.unfolded = before;
+        let written = self.unfolding(again);
         let mut all = crate::print::objects_of(expr);
         all.extend(crate::print::objects_of(&written?));
         all.sort_unstable();

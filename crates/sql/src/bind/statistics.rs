@@ -192,7 +192,7 @@ impl Binder<'_> {
             ));
         }
         def.expressions.push(KeyExpression {
-            sql: self.stored_text(node)?,
+            sql: self.stored_form(node, None, |b| b.row_expr(&rel, node))?,
             name: "expr".to_owned(),
             ty: ty.0,
             columns: table_columns(&rel, &expr),

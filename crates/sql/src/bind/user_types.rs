@@ -116,9 +116,11 @@ impl Binder<'_> {
                         return Err(err!(SYNTAX_ERROR, "multiple default expressions"));
                     }
                     let Some(node) = inner(&c.raw_expr) else { continue };
-                    let (sql, used) = self.domain_default(node, base, typmod, &name.name)?;
-                    uses.extend(used);
-                    default = Some(sql);
+                    let found = self.own_default(node, (base, typmod), &name.name);
+                    if let Some((sql, used)) = found.map_err(|e| self.near(e))? {
+                        uses.extend(used);
+                        default = Some(sql);
+                    }
                 }
                 Ok(pb::ConstrType::ConstrCheck) => {
                     let (check, used) = self.domain_check(c, base, typmod)?;
@@ -136,18 +138,6 @@ impl Binder<'_> {
         };
         let def = DomainDef { name, base, typmod, collation, not_null, default, checks, uses };
         Ok(TypeStatement::CreateDomain(Box::new(def)))
-    }
-
-    /// A default's SQL, and what it uses. NULL is no default.
-    fn domain_default(
-        &mut self,
-        node: &NodeEnum,
-        base: Oid,
-        typmod: i32,
-        name: &str,
-    ) -> Result<(String, Vec<u32>)> {
-        let expr = self.default_expr(node, base, typmod, name).map_err(|e| self.near(e))?;
-        Ok((super::define::default_text(node, base)?, crate::print::objects_of(&expr)))
     }
 
     fn domain_check(
@@ -169,7 +159,9 @@ impl Binder<'_> {
         let expr = self.domain_condition(node, base, typmod).map_err(|e| self.near(e))?;
         let check = DomainCheck {
             name: (!c.conname.is_empty()).then(|| c.conname.clone()),
-            sql: self.stored_text(node)?,
+            sql: self.stored_form(node, Some(&crate::print::Value), |b| {
+                b.domain_condition(node, base, typmod)
+            })?,
             unvalidated: c.skip_validation,
         };
         let uses = self.objects_of(&expr, |b| b.domain_condition(node, base, typmod))?;
@@ -208,8 +200,11 @@ impl Binder<'_> {
         let step = match s.subtype.as_str() {
             "T" => match inner(&s.def) {
                 Some(node) => {
-                    let (sql, uses) = self.domain_default(node, base, typmod, &name.name)?;
-                    AlterDomain::Default(Some(sql), uses)
+                    let found = self.own_default(node, (base, typmod), &name.name);
+                    match found.map_err(|e| self.near(e))? {
+                        Some((sql, uses)) => AlterDomain::Default(Some(sql), uses),
+                        None => AlterDomain::Default(None, Vec::new()),
+                    }
                 }
                 None => AlterDomain::Default(None, Vec::new()),
             },

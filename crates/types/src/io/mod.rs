@@ -62,6 +62,8 @@ pub struct FormatContext {
     pub client_encoding: crate::encodings::Encoding,
     /// `isn.weak`.
     pub isn_weak: bool,
+    /// Labels of enums are written as their ranks, which stay when a label is renamed.
+    pub labels_by_rank: bool,
     /// Start of the transaction, for `'now'` and `'today'`: microseconds since 2000-01-01 UTC.
     pub now: i64,
 }
@@ -79,7 +81,21 @@ impl Default for FormatContext {
             text_search_config: "pg_catalog.english".into(),
             client_encoding: crate::encodings::Encoding::UTF8,
             isn_weak: false,
+            labels_by_rank: false,
             now: 0,
+        }
+    }
+}
+
+impl FormatContext {
+    /// For texts that are kept: every session reads them as the same values, whatever its settings and whatever labels
+    /// are renamed.
+    pub fn stored(&self) -> FormatContext {
+        FormatContext {
+            time_zone: self.time_zone.clone(),
+            labels_by_rank: true,
+            now: self.now,
+            ..FormatContext::default()
         }
     }
 }
@@ -334,6 +350,7 @@ pub fn output(ty: Oid, value: &Datum, cx: &FormatContext, out: &mut Vec<u8>) -> 
         Datum::Jsonpath(p) => out.extend_from_slice(p.text().as_bytes()),
         Datum::Range(r) => r.write(cx, out)?,
         Datum::Multirange(m) => m.write(cx, out)?,
+        Datum::Enum(_, rank) if cx.labels_by_rank => user::write_rank(*rank, out),
         Datum::Enum(ty, rank) => out.extend_from_slice(user::enum_text(*ty, *rank)?.as_bytes()),
         Datum::Open(v) => v.0.write(cx, out)?,
     }
