@@ -6,20 +6,17 @@ use catalog::{Column, Object, Table, TableKind};
 use exec::context::ExecContext;
 use exec::rights;
 use exec::session::quote_identifier;
-use exec::spi::{expression_value, rows_of};
+use exec::spi::{As, expression_value, rows_of, with_context_as};
 use sql::column_keeping::ColumnKeeping;
-use sql::utility::{AlterTable, ColumnDef, Name};
+use sql::utility::{AlterTable, ColumnDef, LaterPasses, Name, Utility};
 use txn::LockMode;
 
 use super::{
-    constraint, identity, inherit, notice, open_owned, refresh, relation, rewrite, rewrite_with,
-    sequence,
+    constraint, identity, inherit, notice, open_owned, refresh, relation, rewrite, sequence,
 };
 use crate::column::{check_column_name, check_count, column, table_action};
-use crate::describe::describe;
-use crate::item::Item;
+use crate::column_type::{self, TypeChange};
 use crate::maintain::clustered::{index_of, note};
-use crate::mentions::mentions;
 use crate::role::owner::{check_new_owner, reassign_table};
 
 /// ALTER TABLE.
@@ -27,7 +24,7 @@ pub fn run(
     kind: &str,
     name: &Name,
     if_exists: bool,
-    steps: &[AlterTable],
+    (steps, later): (&[AlterTable], Option<&LaterPasses>),
     cx: &mut ExecContext<'_>,
 ) -> Result<()> {
     let named = cx.catalog_tx.view().relation(cx.search_path, name.schema.as_deref(), &name.name);
@@ -42,7 +39,11 @@ pub fn run(
             return steps.try_for_each(|step| sequence::alter_as_table(cx, sequence.oid, step));
         }
     }
-    let table = match open_owned(cx, name, lock_level(steps)) {
+    let level = match later.is_some_and(|later| later.exclusive) {
+        true => LockMode::AccessExclusive,
+        false => lock_level(steps),
+    };
+    let table = match open_owned(cx, name, level) {
         Err(error) if if_exists && error.code() == base::sqlstate::UNDEFINED_TABLE => {
             let message = format!("relation \"{}\" does not exist, skipping", name.name);
             notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
@@ -80,7 +81,25 @@ pub fn run(
     if table.of_type != 0 {
         steps.iter().try_for_each(check_typed)?;
     }
-    steps.iter().try_for_each(|step| run_step(step, table.oid, name.only, cx))
+    run_steps(steps, table.oid, name.only, cx)?;
+    let Some(later) = later else { return Ok(()) };
+    let own = As { role: Some((cx.role, cx.user.to_owned())), ..As::default() };
+    match with_context_as(cx, &own, |cx| later.bind(cx))? {
+        Utility::AlterTable { kind, table, steps, later, .. } => {
+            run(kind, &table, false, (&steps, later.as_ref()), cx)
+        }
+        _ => Err(Error::internal("a pass of ALTER TABLE is another statement")),
+    }
+}
+
+/// The steps of one pass. Types are changed together: USING reads the rows as they were before.
+fn run_steps(steps: &[AlterTable], id: u32, only: bool, cx: &mut ExecContext<'_>) -> Result<()> {
+    let changes: Vec<TypeChange<'_>> = steps.iter().filter_map(column_type::change_of).collect();
+    if !changes.is_empty() {
+        column_type::change(cx, id, &changes, only)?;
+    }
+    let others = steps.iter().filter(|step| column_type::change_of(step).is_none());
+    others.into_iter().try_for_each(|step| run_step(step, id, only, cx))
 }
 
 /// `42809` for what can't be done to a table that has the columns of a type.
@@ -283,22 +302,9 @@ pub(crate) fn run_step(
         AlterTable::SetLogged(logged) => set_logged(cx, id, *logged),
         AlterTable::SetMethod(method) => set_method(cx, id, method),
         AlterTable::Of(ty) => super::composite::set_of_type(cx, id, *ty),
-        AlterTable::SetType { column, ty, typmod, collation, using } => {
-            let must = format!(
-                "type of inherited column \"{column}\" must be changed in child tables too"
-            );
-            let shared = refresh(cx, id)?;
-            inherit::check_shared(cx, &shared, column, only, "alter", &must)?;
-            let using = using.as_deref();
-            if let Some(identity) = shared.column(column).and_then(|(_, c)| c.identity) {
-                identity::check_type(*ty)?;
-                let sequence = sequence::of_identity(cx, identity)?;
-                let options = sql::utility::SequenceOptions { ty: Some(*ty), ..Default::default() };
-                sequence::change(cx, sequence, &options)?;
-            }
-            inherit::each(cx, id, only, |cx, id| {
-                set_type(cx, id, column, (*ty, *typmod, *collation), using)
-            })
+        AlterTable::SetType { .. } => {
+            let changes: Vec<TypeChange<'_>> = column_type::change_of(step).into_iter().collect();
+            column_type::change(cx, id, &changes, only)
         }
         AlterTable::AddConstraint(def) => inherit::add_constraint(cx, id, def, only),
         AlterTable::DropConstraint { name, if_exists, cascade } => {
@@ -513,7 +519,7 @@ fn put(cx: &mut ExecContext<'_>, table: Table) -> Result<()> {
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
 }
 
-fn missing_column(table: &Table, column: &str) -> Error {
+pub(crate) fn missing_column(table: &Table, column: &str) -> Error {
     err!(UNDEFINED_COLUMN, "column \"{column}\" of relation \"{}\" does not exist", table.name)
 }
 
@@ -711,220 +717,6 @@ fn set_not_null(cx: &mut ExecContext<'_>, id: u32, column: &str, not_null: bool)
     }
     column_mut(&mut table, column)?.not_null = not_null;
     put(cx, table)
-}
-
-/// Whether every value of a column is one of its new type as it stands: types whose values are kept alike, with
-/// no narrower bound.
-fn keeps_values((from, old): (Oid, i32), (to, new): (Oid, i32)) -> bool {
-    use types::oids::{NUMERIC, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ, VARBIT, VARCHAR};
-    let wider = new == -1 || (old != -1 && new >= old);
-    match (from, to) {
-        (VARCHAR | TEXT, TEXT) => true,
-        (TEXT, VARCHAR) => new == -1,
-        (VARCHAR, VARCHAR)
-        | (VARBIT, VARBIT)
-        | (TIME, TIME)
-        | (TIMETZ, TIMETZ)
-        | (TIMESTAMP, TIMESTAMP)
-        | (TIMESTAMPTZ, TIMESTAMPTZ) => wider,
-        // Precision in the upper half, scale in the lower.
-        (NUMERIC, NUMERIC) => {
-            new == -1 || (old != -1 && new >= old && (new - 4) & 0xffff == (old - 4) & 0xffff)
-        }
-        _ => false,
-    }
-}
-
-/// Whether local times become instants as they stand, or the other way: where the session's zone is UTC.
-fn is_same_time(
-    (from, old): (Oid, i32),
-    (to, new): (Oid, i32),
-    zone: &types::io::TimeZone,
-) -> bool {
-    use types::oids::{TIMESTAMP, TIMESTAMPTZ};
-    let turned = matches!((from, to), (TIMESTAMP, TIMESTAMPTZ) | (TIMESTAMPTZ, TIMESTAMP));
-    let wider = new == -1 || (old != -1 && new >= old);
-    let utc = ["UTC", "Etc/UTC", "GMT", "Etc/GMT", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu"];
-    turned && wider && utc.contains(&zone.name().as_str())
-}
-
-/// ALTER COLUMN TYPE: writes the table anew, unless the new type keeps the values as they are.
-fn set_type(
-    cx: &mut ExecContext<'_>,
-    id: u32,
-    name: &str,
-    (ty, typmod, collation): (Oid, i32, u32),
-    using: Option<&str>,
-) -> Result<()> {
-    let mut table = refresh(cx, id)?;
-    let foreign = table.kind == TableKind::Foreign;
-    if foreign && using.is_some() {
-        return Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is not a table", table.name));
-    }
-    let Some((number, column)) = table.column(name) else {
-        return Err(missing_column(&table, name));
-    };
-    super::partition::check_no_key(&table, name, "alter")?;
-    if using.is_some() && column.generated {
-        return Err(err!(
-            INVALID_COLUMN_DEFINITION,
-            "cannot specify USING when altering type of generated column"
-        )
-        .detail(format!("Column \"{name}\" is a generated column.")));
-    }
-    for other in table.columns.iter().filter(|c| c.generated && !c.dropped && c.name != name) {
-        let uses = other.default.as_deref().is_some_and(|sql| mentions(sql, name));
-        if uses {
-            return Err(err!(
-                FEATURE_NOT_SUPPORTED,
-                "cannot alter type of a column used by a generated column"
-            )
-            .detail(format!("Column \"{name}\" is used by generated column \"{}\".", other.name)));
-        }
-    }
-    super::shape_users::expect_no_column(cx, &table)?;
-    let users = cx.catalog_tx.view();
-    if let Some(function) = users.functions().find(|f| f.uses.contains(&(id, number))) {
-        let word = describe(&users, cx.search_path, Item::Function(function.oid));
-        let column = users.table(id).and_then(|t| t.columns.get(usize::from(number) - 1));
-        let name = column.map_or("", |c| &c.name);
-        return Err(err!(
-            FEATURE_NOT_SUPPORTED,
-            "cannot alter type of a column used by a function or procedure"
-        )
-        .detail(format!("{word} depends on column \"{name}\"")));
-    }
-    for view in users.tables() {
-        let Some(query) = &view.query else { continue };
-        if query.uses.contains(&(id, number)) {
-            let path = cx.search_path;
-            let word = describe(&users, path, Item::Relation(view.oid));
-            return Err(err!(
-                FEATURE_NOT_SUPPORTED,
-                "cannot alter type of a column used by a view or rule"
-            )
-            .detail(format!("rule _RETURN on {word} depends on column \"{name}\"")));
-        }
-    }
-    // Without a length, so that what is too long is an error and not cut off.
-    let target = match ty {
-        types::oids::BPCHAR => "bpchar".to_owned(),
-        _ => types::io::format_type(ty, -1),
-    };
-    let cannot = |what: &str| {
-        err!(
-            DATATYPE_MISMATCH,
-            "{what} for column \"{name}\" cannot be cast automatically to type {}",
-            types::io::format_type(ty, -1)
-        )
-    };
-    if let Some(using) = using
-        && type_of(cx, &table, using).is_some_and(|from| !is_assignable(from, ty))
-    {
-        return Err(
-            cannot("result of USING clause").hint("You might need to add an explicit cast.")
-        );
-    }
-    if using.is_none() && !is_assignable(Oid(column.ty), ty) {
-        return Err(err!(
-            DATATYPE_MISMATCH,
-            "column \"{name}\" cannot be cast automatically to type {}",
-            types::io::format_type(ty, -1)
-        )
-        .hint(format!(
-            "You might need to specify \"USING {name}::{}\".",
-            types::io::format_type(ty, -1)
-        )));
-    }
-    let default = column.default.as_deref().filter(|_| !column.generated);
-    if let Some(default) = default
-        && type_of(cx, &table, default).is_some_and(|from| !is_assignable(from, ty))
-    {
-        return Err(cannot("default"));
-    }
-    let view = cx.catalog_tx.view();
-    let from = rows_of(&view, &table);
-    let expression = |n: usize, c: &Column| {
-        if c.dropped {
-            return "NULL".to_owned();
-        }
-        let plain = quote_identifier(&c.name);
-        if n + 1 != usize::from(number) {
-            return plain;
-        }
-        format!("CAST(({}) AS {target})", using.unwrap_or(&plain))
-    };
-    let list: Vec<String> =
-        table.columns.iter().enumerate().map(|(n, c)| expression(n, c)).collect();
-    let select = format!("SELECT {} FROM {from}", list.join(", "));
-    super::defined::statistics::forget_column(cx, &table, number)?;
-    let column = &mut table.columns[usize::from(number) - 1];
-    let before = view.column_collation(column);
-    let (old, new) = ((Oid(column.ty), column.typmod), (ty, typmod));
-    let kept = using.is_none()
-        && (keeps_values(old, new)
-            || column.missing.is_none() && is_same_time(old, new, &cx.format.time_zone));
-    (column.ty, column.typmod, column.collation) = (ty.0, typmod, collation);
-    if let Some(default) = &column.default {
-        column.default = Some(format!("CAST(({default}) AS {target})"));
-    }
-    check_key_collation(&view, &table, number)?;
-    // Indexes follow, but for those with a collation of their own.
-    let mut indexes = Vec::new();
-    for index in view.indexes_of(&table) {
-        let mut index = catalog::Index::clone(&index);
-        for key in index.columns.iter_mut().filter(|k| k.column == number) {
-            if key.collation.as_ref().is_none_or(|c| c.oid == before) {
-                key.collation = view.column_key(&table, number).collation;
-            }
-        }
-        indexes.push(index);
-    }
-    let column = &table.columns[usize::from(number) - 1];
-    if foreign || kept && view.column_collation(column) == before {
-        put(cx, table)?;
-        return super::constraint::check_changed_column(cx, id, number);
-    }
-    super::shape_users::expect_no_expression(cx, &table)?;
-    super::event_trigger::rewriting(table.oid, 4, cx)?;
-    rewrite_with(cx, table, &select, None, indexes)?;
-    super::constraint::check_changed_column(cx, id, number)
-}
-
-/// The type of an expression over a table's rows; None: it is none, which is for others to say.
-fn type_of(cx: &mut ExecContext<'_>, table: &Table, sql: &str) -> Option<Oid> {
-    let bound =
-        exec::spi::with_context(cx, |cx| sql::stored::row_expressions(cx, table, &[sql])).ok()?;
-    bound.first().map(sql::Expr::ty)
-}
-
-/// Whether values of a type may be assigned to a column of another one.
-fn is_assignable(from: Oid, to: Oid) -> bool {
-    // A domain's values are those of the type below.
-    let base = |ty| types::user::base_type(ty, -1).0;
-    let is_string = types::TypeIo::get(base(to)).is_some_and(|t| t.category == b'S');
-    is_string
-        || from == types::oids::UNKNOWN
-        || base(from) == base(to)
-        || types::func::cast(base(from), base(to))
-            .is_some_and(|c| c.context >= types::func::CastContext::Assignment)
-}
-
-/// Columns of foreign keys, on either side, are compared byte by byte.
-fn check_key_collation(view: &catalog::Snapshot, table: &Table, number: u16) -> Result<()> {
-    let key = view.column_key(table, number);
-    if key.slot()?.is_deterministic() {
-        return Ok(());
-    }
-    let own = table.foreign_keys().any(|(_, key)| key.columns.contains(&number));
-    let others = table.referenced_by.iter().filter_map(|id| view.table(*id));
-    let referenced = others.into_iter().any(|t| {
-        t.foreign_keys().any(|(_, k)| k.table == table.oid && k.referenced.contains(&number))
-    });
-    if own || referenced {
-        return Err(super::constraint::no_deterministic_key());
-    }
-    Ok(())
 }
 
 /// DROP CONSTRAINT of one that is not there.

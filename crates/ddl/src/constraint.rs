@@ -168,6 +168,19 @@ fn check_existing(cx: &mut ExecContext<'_>, table: &Table, name: &str, sql: &str
     })
 }
 
+/// All rows that are there must satisfy the table's CHECKs.
+///
+/// # Errors
+/// `23514`.
+pub fn check_all(cx: &mut ExecContext<'_>, table: &Table) -> Result<()> {
+    for constraint in table.constraints.iter().filter(|c| !c.unvalidated) {
+        if let ConstraintKind::Check(sql) = &constraint.kind {
+            check_existing(cx, table, &constraint.name, sql)?;
+        }
+    }
+    Ok(())
+}
+
 /// VALIDATE CONSTRAINT.
 ///
 /// # Errors

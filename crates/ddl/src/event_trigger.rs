@@ -666,10 +666,13 @@ fn commands(
         return out;
     }
     let named = named_objects(utility, before, cx);
-    if let Utility::AlterTable { steps, .. } = utility {
+    if let Utility::AlterTable { steps, later, .. } = utility {
         let table = named.first().and_then(|id| after.table(*id));
-        for step in steps {
-            let sql::utility::AlterTable::SetType { column, .. } = step else { continue };
+        let now = steps.iter().filter_map(|step| match step {
+            sql::utility::AlterTable::SetType { column, .. } => Some(column.as_str()),
+            _ => None,
+        });
+        for column in now.chain(later.iter().flat_map(|later| later.typed_columns())) {
             let column = table.and_then(|t| t.column(column));
             // The sequence of an identity column follows its type.
             if let Some(identity) = column.and_then(|(_, c)| c.identity) {

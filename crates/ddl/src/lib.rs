@@ -18,6 +18,7 @@ mod base_type;
 pub mod check;
 mod collation;
 mod column;
+mod column_type;
 mod comment;
 mod comment_builtin;
 mod composite;

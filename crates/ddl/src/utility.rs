@@ -115,8 +115,8 @@ fn run(
         Utility::Drop { kind, names, if_exists, cascade, .. } => {
             drop::run(kind, names, *if_exists, *cascade, cx)?;
         }
-        Utility::AlterTable { kind, table, if_exists, steps } => {
-            alter_table::run(kind, table, *if_exists, steps, cx)?;
+        Utility::AlterTable { kind, table, if_exists, steps, later } => {
+            alter_table::run(kind, table, *if_exists, (steps, later.as_ref()), cx)?;
         }
         Utility::Rename { kind, table, part, to, if_exists } => {
             rename::run(kind, table, part.as_deref(), to, *if_exists, cx)?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use base::{AccessMethod, Oid};
 
+pub use crate::bind::alter_passes::LaterPasses;
 use crate::collation_statement::CollationStatement;
 use crate::column_keeping::ColumnKeeping;
 use crate::comment_statement::CommentStatement;
@@ -768,6 +769,8 @@ pub enum Utility {
         if_exists: bool,
         /// Steps.
         steps: Vec<AlterTable>,
+        /// Commands that are bound when these steps have run.
+        later: Option<LaterPasses>,
     },
     /// ALTER … RENAME: `kind` TABLE, INDEX, COLUMN, CONSTRAINT, SCHEMA.
     Rename {

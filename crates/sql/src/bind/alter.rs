@@ -31,17 +31,24 @@ impl Binder<'_> {
         let found = self.find_relation(table.schema.as_deref(), &table.name);
         let foreign = matches!(&found, Some(catalog::snapshot::Relation::Table(t))
             if t.kind == TableKind::Foreign);
-        let mut steps = Vec::with_capacity(stmt.cmds.len());
-        for (number, node) in stmt.cmds.iter().enumerate() {
-            let Some(NodeEnum::AlterTableCmd(cmd)) = &node.node else { continue };
-            self.check_new_check(&table, cmd, &stmt.cmds).map_err(base::Error::without_position)?;
-            if foreign {
+        if foreign {
+            for node in &stmt.cmds {
+                let Some(NodeEnum::AlterTableCmd(cmd)) = &node.node else { continue };
                 self.check_foreign_command(cmd)?;
             }
-            let before = &stmt.cmds[..number];
-            self.alter_step(&table, cmd, before, &mut steps)?;
         }
-        Ok(Utility::AlterTable { kind, table, if_exists: stmt.missing_ok, steps })
+        let passes = super::alter_passes::split(stmt, self.text);
+        let (cmds, later) = match &passes {
+            Some((now, later)) => (now, Some(later.clone())),
+            None => (&stmt.cmds, None),
+        };
+        let mut steps = Vec::with_capacity(cmds.len());
+        for (number, node) in cmds.iter().enumerate() {
+            let Some(NodeEnum::AlterTableCmd(cmd)) = &node.node else { continue };
+            self.check_new_check(&table, cmd, cmds).map_err(base::Error::without_position)?;
+            self.alter_step(&table, cmd, &cmds[..number], &mut steps)?;
+        }
+        Ok(Utility::AlterTable { kind, table, if_exists: stmt.missing_ok, steps, later })
     }
 
     /// `0A000` for constraints that a foreign table can't have.
@@ -82,7 +89,7 @@ impl Binder<'_> {
         self.add_new_columns(&mut whole, all)?;
         let rel = self.table_rel(std::sync::Arc::new(whole), &table.name)?;
         for check in checks {
-            self.check_expr(&rel, check)?;
+            self.new_check(&rel, check)?;
         }
         Ok(())
     }
@@ -137,10 +144,10 @@ impl Binder<'_> {
             T::AtColumnDefault => {
                 let (default, uses) = match (inner(&cmd.def), self.column_type(table, &column)) {
                     (None, _) => (None, Vec::new()),
-                    (Some(node), Some((ty, typmod))) => {
-                        let found = self.new_default(node, ty, typmod, &column);
-                        let (sql, uses) = found.map_err(base::Error::without_position)?;
-                        (Some(sql), uses)
+                    (Some(node), Some(ty)) => {
+                        let found = self.own_default(node, ty, &column);
+                        let found = found.map_err(base::Error::without_position)?;
+                        found.map_or((None, Vec::new()), |(sql, uses)| (Some(sql), uses))
                     }
                     (Some(node), None) => (Some(deparse_expr(node)?), Vec::new()),
                 };
@@ -381,7 +388,8 @@ impl Binder<'_> {
         let rel = self.table_rel(std::sync::Arc::new(whole), &table.name)?;
         let expr = self.generated_expr(&rel, node, number)?;
         column.default_uses = self.objects_of(&expr, |b| b.generated_expr(&rel, node, number))?;
-        column.default = Some(self.stored_text(node)?);
+        let bind = |b: &mut Self| b.generated_expr(&rel, node, number);
+        column.default = Some(self.stored_form(node, None, bind)?);
         Ok(())
     }
 

@@ -19,6 +19,7 @@ use crate::prepare::{Lift, Lifted, LiteralKind, PrepareContext};
 mod absent;
 pub(crate) mod aggregate;
 pub(crate) mod alter;
+pub(crate) mod alter_passes;
 pub(crate) mod ast;
 mod attribute;
 mod case;
