@@ -14,7 +14,7 @@ use txn::LockMode;
 use super::{
     constraint, identity, inherit, notice, open_owned, refresh, relation, rewrite, sequence,
 };
-use crate::column::{check_column_name, check_count, column, table_action};
+use crate::column::{check_column_name, check_count, column, missing_column, table_action};
 use crate::column_type::{self, TypeChange};
 use crate::maintain::clustered::{index_of, note};
 use crate::role::owner::{check_new_owner, reassign_table};
@@ -517,10 +517,6 @@ fn set_default(
 
 fn put(cx: &mut ExecContext<'_>, table: Table) -> Result<()> {
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
-}
-
-pub(crate) fn missing_column(table: &Table, column: &str) -> Error {
-    err!(UNDEFINED_COLUMN, "column \"{column}\" of relation \"{}\" does not exist", table.name)
 }
 
 fn column_mut<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Column> {

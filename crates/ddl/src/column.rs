@@ -1,7 +1,7 @@
 //! Columns as statements declare them, and the files of a new relation.
 
-use base::{RelId, Result};
-use catalog::Column;
+use base::{Error, RelId, Result, err};
+use catalog::{Column, Table};
 use exec::context::ExecContext;
 use sql::utility::{AlterTable, ColumnDef};
 use types::row::MAX_COLUMNS;
@@ -78,4 +78,9 @@ pub(super) fn table_action(step: &AlterTable) -> Option<&'static str> {
         AlterTable::ForceRowSecurity(false) => "NO FORCE ROW SECURITY",
         _ => return None,
     })
+}
+
+/// `42703` for a column that a table doesn't have.
+pub(crate) fn missing_column(table: &Table, column: &str) -> Error {
+    err!(UNDEFINED_COLUMN, "column \"{column}\" of relation \"{}\" does not exist", table.name)
 }

@@ -13,7 +13,7 @@ use exec::spi::{rows_of, with_context};
 use sql::utility::AlterTable;
 
 use super::{identity, inherit, refresh, rewrite_with, sequence};
-use crate::alter_table::missing_column;
+use crate::column::missing_column;
 use crate::describe::describe;
 use crate::item::Item;
 use crate::mentions::mentions;

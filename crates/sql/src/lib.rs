@@ -24,6 +24,7 @@ pub mod foreign;
 mod graft;
 mod identity;
 mod index_statement;
+mod later_passes;
 pub mod logical;
 mod long_values;
 mod name;

@@ -95,7 +95,7 @@ pub fn over(
     Ok(Some(text))
 }
 
-/// What a stored expression is over.
+/// The values that a stored expression is over.
 pub enum Over<'t> {
     /// A table's row.
     Row(&'t Table),

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use base::{AccessMethod, Oid};
 
-pub use crate::bind::alter_passes::LaterPasses;
 use crate::collation_statement::CollationStatement;
 use crate::column_keeping::ColumnKeeping;
 use crate::comment_statement::CommentStatement;
@@ -13,6 +12,7 @@ use crate::database::DatabaseStatement;
 use crate::define_statement::DefineStatement;
 use crate::event_trigger::EventTriggerStatement;
 pub use crate::index_statement::{ExcludeDef, Exclusion, IndexKey};
+pub use crate::later_passes::LaterPasses;
 pub use crate::name::Name;
 use crate::plan::{Plan, Prepared, Statement};
 use crate::policy::{AlterPolicy, CreatePolicy, DropPolicy};

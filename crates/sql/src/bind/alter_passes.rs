@@ -13,6 +13,7 @@ use std::sync::Arc;
 use base::Result;
 use pg_query::{NodeEnum, NodeRef, protobuf as pb};
 
+use crate::later_passes::LaterPasses;
 use crate::prepare::PrepareContext;
 use crate::utility::Utility;
 
@@ -30,34 +31,7 @@ enum Pass {
     Rest,
 }
 
-/// The commands of an ALTER TABLE that are bound and run after its first ones.
-#[derive(Clone)]
-pub struct LaterPasses {
-    stmt: Arc<pb::AlterTableStmt>,
-    text: Arc<str>,
-    /// Whether a command among them needs the table for itself.
-    pub exclusive: bool,
-}
-
-impl std::fmt::Debug for LaterPasses {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} later commands", self.stmt.cmds.len())
-    }
-}
-
 impl LaterPasses {
-    /// The columns that get other types.
-    pub fn typed_columns(&self) -> impl Iterator<Item = &str> {
-        self.stmt.cmds.iter().filter_map(|node| match &node.node {
-            Some(NodeEnum::AlterTableCmd(cmd))
-                if cmd.subtype == pb::AlterTableType::AtAlterColumnType as i32 =>
-            {
-                Some(cmd.name.as_str())
-            }
-            _ => None,
-        })
-    }
-
     /// Binds the next pass.
     ///
     /// # Errors

@@ -5,9 +5,7 @@ use catalog::{Column, ForeignKeyAction, OnCommit, Table, TableKind};
 use pg_query::{NodeEnum, protobuf as pb};
 
 use crate::every_node::every_node;
-use crate::expr::Expr;
 use crate::logical::SYSTEM_COLUMNS;
-use crate::parse::deparse_expr;
 use crate::plan::ScanColumn;
 use crate::utility::{
     ColumnDef, ColumnSequence, ConstraintDef, ConstraintDefKind, IndexKey, Inherits, Name,
@@ -262,18 +260,6 @@ impl Binder<'_> {
         for check in checks {
             self.new_check(&rel, check)?;
         }
-        Ok(())
-    }
-
-    /// Binds a new CHECK over its table, and notes the text that is kept of it.
-    pub(crate) fn new_check(
-        &mut self,
-        rel: &crate::logical::TableRel,
-        node: &NodeEnum,
-    ) -> Result<()> {
-        self.check_expr(rel, node)?;
-        let text = self.stored_form(node, None, |b| b.check_expr(rel, node))?;
-        self.check_texts.push((record::address(node), text));
         Ok(())
     }
 
@@ -662,37 +648,6 @@ impl Binder<'_> {
     fn is_volatile_default(&mut self, node: &NodeEnum, column: &ColumnDef) -> Result<bool> {
         let expr = self.default_expr(node, column.ty, column.typmod, &column.name)?;
         Ok(crate::walk::is_volatile(&expr))
-    }
-
-    /// A default as it is kept, with the objects that it uses.
-    pub(crate) fn new_default(
-        &mut self,
-        node: &NodeEnum,
-        ty: base::Oid,
-        typmod: i32,
-        name: &str,
-    ) -> Result<(String, Vec<u32>)> {
-        let expr = self.default_expr(node, ty, typmod, name)?;
-        let uses = self.objects_of(&expr, |b| b.default_expr(node, ty, typmod, name))?;
-        let written = self.unfolding(|b| b.default_expr(node, ty, typmod, name))?;
-        if uses.is_empty() && !crate::print::has_fleeting_constant(&written) {
-            return Ok((default_text(node, ty)?, uses));
-        }
-        Ok((crate::print::stored_default(self.cx, node, (ty, typmod))?, uses))
-    }
-
-    /// The same for a column or a domain, where NULL alone is no default: None.
-    pub(crate) fn own_default(
-        &mut self,
-        node: &NodeEnum,
-        (ty, typmod): (base::Oid, i32),
-        name: &str,
-    ) -> Result<Option<(String, Vec<u32>)>> {
-        let written = self.unfolding(|b| b.default_expr(node, ty, typmod, name))?;
-        match written {
-            Expr::Const(value, _) if value.is_null() => Ok(None),
-            _ => self.new_default(node, ty, typmod, name).map(Some),
-        }
     }
 
     /// A constraint; `column`: the column that it is written at.
@@ -1108,24 +1063,6 @@ pub(crate) fn check_of(node: &pb::Node) -> Option<&NodeEnum> {
         }
         _ => None,
     }
-}
-
-/// A default as it is kept: a bare literal gets its type, as PostgreSQL shows it.
-pub(crate) fn default_text(node: &NodeEnum, ty: base::Oid) -> Result<String> {
-    use pb::a_const::Val;
-    let text = deparse_expr(node)?;
-    Ok(match node {
-        NodeEnum::AConst(c) => match &c.val {
-            Some(Val::Sval(_)) => format!("{text}::{}", crate::print::format_type(ty, -1)),
-            Some(Val::Ival(i)) if i.ival < 0 => format!("'{}'::integer", i.ival),
-            Some(Val::Fval(f)) if f.fval.starts_with('-') => {
-                let ty = if f.fval.parse::<i64>().is_ok() { "bigint" } else { "numeric" };
-                format!("'{}'::{ty}", f.fval)
-            }
-            _ => text,
-        },
-        _ => text,
-    })
 }
 
 /// A table's name without its position, for statements whose errors about it have none.
