@@ -36,7 +36,9 @@ impl Binder<'_> {
             return Ok(text);
         }
         let printer = Printer { binder: &*self, pretty: false, by_oid: true, names, indent: 0 };
-        Ok(printer.outer(&expr))
+        let printed = printer.outer(&expr);
+        // A form that can't be read again is no better than the written one.
+        Ok(if parse_expr(&printed).is_ok() { printed } else { text })
     }
 
     /// An expression's text with the schemas of what it names.
