@@ -308,6 +308,22 @@ pub(crate) fn write_rank(rank: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(rank.to_string().as_bytes());
 }
 
+/// A stored expression's text with the labels of an enum in the place of their ranks.
+pub fn with_labels(sql: &str, labels: &[(u64, Text)]) -> String {
+    let mut parts = sql.split(RANK);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+        let rank = part[..digits].parse::<u64>().ok();
+        match labels.iter().find(|(own, _)| Some(*own) == rank) {
+            Some((_, label)) => out.push_str(&label.replace('\'', "''")),
+            None => out.push_str(&part[..digits]),
+        }
+        out.push_str(&part[digits..]);
+    }
+    out
+}
+
 /// Reads a label.
 ///
 /// # Errors

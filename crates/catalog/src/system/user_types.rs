@@ -124,7 +124,11 @@ fn type_row(cx: &SystemCx<'_>, ty: Id) -> Option<Vec<Datum>> {
         }
         None => out,
     };
-    let default = domain.and_then(|d| d.3).map_or(Datum::Null, |sql| Datum::text(&sql));
+    let default = domain.and_then(|d| {
+        let labels = types::user::labels(Oid(d.0));
+        Some(Datum::text(&types::user::with_labels(&d.3?, &labels)))
+    });
+    let default = default.unwrap_or(Datum::Null);
     let out = out.fill(&["typdefaultbin", "typdefault"], default);
     Some(match cx.catalog.user_type(ty).map(|t| &t.kind) {
         Some(UserTypeKind::Base(base)) => base_row(out, base),
