@@ -316,7 +316,7 @@ pub fn with_labels(sql: &str, labels: &[(u64, Text)]) -> String {
         let digits = part.bytes().take_while(u8::is_ascii_digit).count();
         let rank = part[..digits].parse::<u64>().ok();
         match labels.iter().find(|(own, _)| Some(*own) == rank) {
-            Some((_, label)) => out.push_str(&label.replace('\'', "''")),
+            Some((_, label)) => out.push_str(&label.replace("'", "''")),
             None => out.push_str(&part[..digits]),
         }
         out.push_str(&part[digits..]);
