@@ -176,6 +176,7 @@ pub fn format_context(settings: &settings::Settings) -> FormatContext {
         client_encoding: Encoding::find(settings.str(setting::CLIENT_ENCODING)).unwrap_or_default(),
         bytea_hex: settings.str(setting::BYTEA_OUTPUT) == "hex",
         isn_weak: settings.bool(setting::ISN_WEAK),
+        labels_by_rank: false,
         now: 0,
     }
 }
