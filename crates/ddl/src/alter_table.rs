@@ -96,7 +96,7 @@ pub fn run(
 fn run_steps(steps: &[AlterTable], id: u32, only: bool, cx: &mut ExecContext<'_>) -> Result<()> {
     let changes: Vec<TypeChange<'_>> = steps.iter().filter_map(column_type::change_of).collect();
     if !changes.is_empty() {
-        column_type::change(cx, id, &changes, only)?;
+        change_types(cx, id, &changes, only)?;
     }
     let others = steps.iter().filter(|step| column_type::change_of(step).is_none());
     others.into_iter().try_for_each(|step| run_step(step, id, only, cx))
@@ -304,7 +304,7 @@ pub(crate) fn run_step(
         AlterTable::Of(ty) => super::composite::set_of_type(cx, id, *ty),
         AlterTable::SetType { .. } => {
             let changes: Vec<TypeChange<'_>> = column_type::change_of(step).into_iter().collect();
-            column_type::change(cx, id, &changes, only)
+            change_types(cx, id, &changes, only)
         }
         AlterTable::AddConstraint(def) => inherit::add_constraint(cx, id, def, only),
         AlterTable::DropConstraint { name, if_exists, cascade } => {
@@ -394,6 +394,34 @@ pub(crate) fn run_step(
             reassign_table(table, owner, cx)
         }
     }
+}
+
+/// Changes the types of columns of a table, and of the tables that inherit from it.
+///
+/// # Errors
+/// `42P16` for a column that is inherited, those of each table's change.
+fn change_types(
+    cx: &mut ExecContext<'_>,
+    id: u32,
+    changes: &[TypeChange<'_>],
+    only: bool,
+) -> Result<()> {
+    for change in changes {
+        let must = format!(
+            "type of inherited column \"{}\" must be changed in child tables too",
+            change.name
+        );
+        let shared = refresh(cx, id)?;
+        inherit::check_shared(cx, &shared, change.name, only, "alter", &must)?;
+        if let Some(identity) = shared.column(change.name).and_then(|(_, c)| c.identity) {
+            identity::check_type(change.ty)?;
+            let sequence = sequence::of_identity(cx, identity)?;
+            let ty = Some(change.ty);
+            let options = sql::utility::SequenceOptions { ty, ..Default::default() };
+            sequence::change(cx, sequence, &options)?;
+        }
+    }
+    inherit::each(cx, id, only, |cx, id| column_type::change_one(cx, id, changes))
 }
 
 /// SET STORAGE, SET COMPRESSION, SET and RESET of a column's parameters.

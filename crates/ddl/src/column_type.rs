@@ -1,7 +1,7 @@
 //! ALTER COLUMN TYPE. All columns of a statement change together: USING reads the rows as they were before it, and the
 //! table is written anew once, unless the new types keep the values as they are.
 //!
-//! What is computed from the columns (CHECK constraints, index keys and predicates, statistics) is written down with the
+//! Expressions over the columns (CHECK constraints, index keys and predicates, statistics) are written down with the
 //! casts that the old types implied and bound over the new ones; what can't be bound is an error, as are views, rules,
 //! policies, triggers, functions, publications and generated columns over a column that changes.
 
@@ -12,7 +12,7 @@ use exec::session::quote_identifier;
 use exec::spi::{rows_of, with_context};
 use sql::utility::AlterTable;
 
-use super::{identity, inherit, refresh, rewrite_with, sequence};
+use super::{refresh, rewrite_with};
 use crate::column::missing_column;
 use crate::describe::describe;
 use crate::item::Item;
@@ -21,8 +21,10 @@ use crate::mentions::mentions;
 /// A column's new type.
 #[derive(Clone, Copy)]
 pub struct TypeChange<'s> {
-    name: &'s str,
-    ty: Oid,
+    /// The column.
+    pub name: &'s str,
+    /// Its type to be.
+    pub ty: Oid,
     typmod: i32,
     collation: u32,
     using: Option<&'s str>,
@@ -54,35 +56,11 @@ impl TypeChange<'_> {
     }
 }
 
-/// Changes the types of columns of a table, and of the tables that inherit from it.
+/// Changes the types of columns of one table.
 ///
 /// # Errors
-/// `42P16` for a column that is inherited, those of each table's change.
-pub fn change(
-    cx: &mut ExecContext<'_>,
-    id: u32,
-    changes: &[TypeChange<'_>],
-    only: bool,
-) -> Result<()> {
-    for change in changes {
-        let must = format!(
-            "type of inherited column \"{}\" must be changed in child tables too",
-            change.name
-        );
-        let shared = refresh(cx, id)?;
-        inherit::check_shared(cx, &shared, change.name, only, "alter", &must)?;
-        if let Some(identity) = shared.column(change.name).and_then(|(_, c)| c.identity) {
-            identity::check_type(change.ty)?;
-            let sequence = sequence::of_identity(cx, identity)?;
-            let ty = Some(change.ty);
-            let options = sql::utility::SequenceOptions { ty, ..Default::default() };
-            sequence::change(cx, sequence, &options)?;
-        }
-    }
-    inherit::each(cx, id, only, |cx, id| change_one(cx, id, changes))
-}
-
-fn change_one(cx: &mut ExecContext<'_>, id: u32, changes: &[TypeChange<'_>]) -> Result<()> {
+/// Those of each change.
+pub fn change_one(cx: &mut ExecContext<'_>, id: u32, changes: &[TypeChange<'_>]) -> Result<()> {
     let old = refresh(cx, id)?;
     let mut numbers = Vec::with_capacity(changes.len());
     for change in changes {
