@@ -421,7 +421,11 @@ fn change_types(
             sequence::change(cx, sequence, &options)?;
         }
     }
-    inherit::each(cx, id, only, |cx, id| column_type::change_one(cx, id, changes))
+    inherit::each(cx, id, only, |cx, id| {
+        let table = refresh(cx, id)?;
+        super::shape_users::expect_no_column(cx, &table)?;
+        column_type::change_one(cx, id, changes, super::shape_users::expect_no_expression)
+    })
 }
 
 /// SET STORAGE, SET COMPRESSION, SET and RESET of a column's parameters.

@@ -60,7 +60,12 @@ impl TypeChange<'_> {
 ///
 /// # Errors
 /// Those of each change.
-pub fn change_one(cx: &mut ExecContext<'_>, id: u32, changes: &[TypeChange<'_>]) -> Result<()> {
+pub fn change_one(
+    cx: &mut ExecContext<'_>,
+    id: u32,
+    changes: &[TypeChange<'_>],
+    no_expression: impl Fn(&mut ExecContext<'_>, &Table) -> Result<()>,
+) -> Result<()> {
     let old = refresh(cx, id)?;
     let mut numbers = Vec::with_capacity(changes.len());
     for change in changes {
@@ -88,7 +93,7 @@ pub fn change_one(cx: &mut ExecContext<'_>, id: u32, changes: &[TypeChange<'_>])
             cx.catalog_tx.put(cx.tx, Object::Index(index))?;
         }
     } else {
-        super::shape_users::expect_no_expression(cx, &table)?;
+        no_expression(cx, &table)?;
         super::event_trigger::rewriting(table.oid, 4, cx)?;
         rewrite_with(cx, table, &select, None, indexes)?;
         let table = refresh(cx, id)?;
@@ -209,7 +214,6 @@ fn check_users(cx: &mut ExecContext<'_>, table: &Table, number: u16) -> Result<(
             .detail(format!("Column \"{name}\" is used by generated column \"{}\".", other.name)));
         }
     }
-    super::shape_users::expect_no_column(cx, table)?;
     if let Some(function) = view.functions().find(|f| f.uses.contains(&(id, number))) {
         let user = describe(&view, path, Item::Function(function.oid));
         return Err(used("by a function or procedure", user));
