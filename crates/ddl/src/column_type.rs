@@ -71,7 +71,14 @@ pub fn change_one(
     for change in changes {
         numbers.push(check(cx, &old, change)?);
     }
-    let twice = |n: &usize| changes[..*n].iter().any(|other| other.name == changes[*n].name);
+    // A step that leaves a column's type as it is may be followed by another of the same column.
+    let alters = |other: &TypeChange<'_>| {
+        let column = old.columns.iter().find(|c| !c.dropped && c.name == other.name);
+        column.is_none_or(|c| (Oid(c.ty), c.typmod) != (other.ty, other.typmod))
+    };
+    let twice = |n: &usize| {
+        changes[..*n].iter().any(|other| other.name == changes[*n].name && alters(other))
+    };
     if let Some(n) = (0..changes.len()).find(twice) {
         let name = changes[n].name;
         base::bail!(FEATURE_NOT_SUPPORTED, "cannot alter type of column \"{name}\" twice");
@@ -114,7 +121,7 @@ fn select(view: &Snapshot, table: &Table, changes: &[TypeChange<'_>]) -> String 
             return "NULL".to_owned();
         }
         let plain = quote_identifier(&c.name);
-        match changes.iter().find(|change| change.name == c.name) {
+        match changes.iter().rev().find(|change| change.name == c.name) {
             Some(change) => {
                 format!("CAST(({}) AS {})", change.using.unwrap_or(&plain), change.target())
             }

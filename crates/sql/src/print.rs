@@ -144,14 +144,7 @@ pub fn default(
     binder.unfolded = true;
     let expr = binder.default_expr(&node, ty, typmod, "")?;
     let printer = Printer { binder: &binder, pretty, by_oid: false, names: None, indent: 0 };
-    // A cast that is written to the column's type stays.
-    if let pg_query::NodeEnum::TypeCast(cast) = &*node
-        && let Some(name) = &cast.type_name
-        && binder.type_name(name).is_ok_and(|(written, _)| written == ty)
-    {
-        return Ok(printer.written_cast(&expr));
-    }
-    Ok(printer.outer(&expr))
+    Ok(printer.default(&node, ty, &expr))
 }
 
 /// A default that names objects, as it is kept: by their oids.
@@ -166,8 +159,8 @@ pub(crate) fn stored_default(
     let mut binder = Binder::new(cx, "", &[]);
     binder.unfolded = true;
     let expr = binder.default_expr(node, ty, typmod, "")?;
-    Ok(Printer { binder: &binder, pretty: false, by_oid: true, names: None, indent: 0 }
-        .outer(&expr))
+    let printer = Printer { binder: &binder, pretty: false, by_oid: true, names: None, indent: 0 };
+    Ok(printer.default(node, ty, &expr))
 }
 
 /// The objects that an expression names: sequences and tables as constants, user's types, functions and
@@ -358,6 +351,23 @@ impl Printer<'_, '_> {
                 if implicit { self.print(&args[0]) } else { self.print(expr) }
             }
             other => self.print(other),
+        }
+    }
+
+    /// The text of a default for a column or domain of type `ty`. A cast to that type stays if it was written; the casts
+    /// that assignment adds, to a domain too, are not shown.
+    fn default(&self, node: &pg_query::NodeEnum, ty: Oid, expr: &Expr) -> String {
+        if let pg_query::NodeEnum::TypeCast(cast) = node
+            && let Some(name) = &cast.type_name
+            && self.binder.type_name(name).is_ok_and(|(written, _)| written == ty)
+        {
+            return self.written_cast(expr);
+        }
+        match expr {
+            Expr::Call { function, args, .. } if function.oid == internal::DOMAIN_CHECK.oid => {
+                self.outer(&args[0])
+            }
+            other => self.outer(other),
         }
     }
 

@@ -118,6 +118,7 @@ fn insert(session: &Session<'_>, rows: Vec<Vec<Expr>>) -> Arc<Prepared> {
     let table = table(session, "accounts");
     let indexes = session.db.catalog().indexes_of(&table);
     change(Modify {
+        role: 0,
         table,
         indexes,
         action: ModifyAction::Insert { input: plan(Node::Values(rows)), conflict: None },
@@ -206,6 +207,7 @@ fn update(session: &Session<'_>, input: Node, set: Vec<(u16, Expr)>) -> Arc<Prep
     let table = table(session, "accounts");
     let indexes = session.db.catalog().indexes_of(&table);
     change(Modify {
+        role: 0,
         table,
         indexes,
         action: ModifyAction::Update {
@@ -348,6 +350,7 @@ fn copy_loads_rows_and_says_where_it_fails() {
         let indexes = session.db.catalog().indexes_of(&table);
         utility(Utility::CopyFrom {
             modify: Box::new(Modify {
+                role: 0,
                 table,
                 indexes,
                 action: ModifyAction::Insert { input: plan(Node::Nothing), conflict: None },

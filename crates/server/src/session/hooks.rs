@@ -333,7 +333,9 @@ impl Hooks<'_> {
         if self.notice_wanted(severity) {
             let mut out = self.out.borrow_mut();
             let start = out.buffer.len();
-            response::notice(&mut out.buffer, severity, notice);
+            // The levels of DEBUG differ for client_min_messages only.
+            let shown = if severity.starts_with("DEBUG") { "DEBUG" } else { severity };
+            response::notice(&mut out.buffer, shown, notice);
             recode::lossy(&mut out.buffer, start, self.settings.format.client_encoding);
             out.complete = out.buffer.len();
         }

@@ -280,12 +280,16 @@ impl Binder<'_> {
             let Some(at) = columns.iter().position(|c| c.name == def.colname) else { continue };
             self.new_table = Some(table.to_owned());
             let expr = self.generated_expr(&rel, node, at as u16 + 1)?;
-            columns[at].default_uses =
-                self.objects_of(&expr, |b| b.generated_expr(&rel, node, at as u16 + 1))?;
+            let bind = |b: &mut Self| b.generated_expr(&rel, node, at as u16 + 1);
+            columns[at].default_uses = self.objects_of(&expr, bind)?;
+            // The table that is being made has no oid by which its name could be kept.
+            let names_itself = columns[at].default_uses.contains(&0);
+            columns[at].default = Some(match names_itself {
+                true => self.stored_text(node)?,
+                false => self.stored_form(node, None, bind)?,
+            });
             self.new_table = None;
             columns[at].default_uses.retain(|id| *id != 0);
-            let bind = |b: &mut Self| b.generated_expr(&rel, node, at as u16 + 1);
-            columns[at].default = Some(self.stored_form(node, None, bind)?);
         }
         Ok(())
     }
