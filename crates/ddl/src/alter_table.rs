@@ -24,7 +24,19 @@ pub fn run(
     kind: &str,
     name: &Name,
     if_exists: bool,
+    passes: (&[AlterTable], Option<&LaterPasses>),
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    run_passes(kind, name, if_exists, passes, None, cx)
+}
+
+/// The first pass, then those after it. `held`: the lock that an earlier pass of the statement took for all of them.
+fn run_passes(
+    kind: &str,
+    name: &Name,
+    if_exists: bool,
     (steps, later): (&[AlterTable], Option<&LaterPasses>),
+    held: Option<LockMode>,
     cx: &mut ExecContext<'_>,
 ) -> Result<()> {
     let named = cx.catalog_tx.view().relation(cx.search_path, name.schema.as_deref(), &name.name);
@@ -41,7 +53,7 @@ pub fn run(
     }
     let level = match later.is_some_and(|later| later.exclusive) {
         true => LockMode::AccessExclusive,
-        false => lock_level(steps),
+        false => held.unwrap_or_else(|| lock_level(steps)),
     };
     let table = match open_owned(cx, name, level) {
         Err(error) if if_exists && error.code() == base::sqlstate::UNDEFINED_TABLE => {
@@ -86,7 +98,7 @@ pub fn run(
     let own = As { role: Some((cx.role, cx.user.to_owned())), ..As::default() };
     match with_context_as(cx, &own, |cx| later.bind(cx))? {
         Utility::AlterTable { kind, table, steps, later, .. } => {
-            run(kind, &table, false, (&steps, later.as_ref()), cx)
+            run_passes(kind, &table, false, (&steps, later.as_ref()), Some(level), cx)
         }
         _ => Err(Error::internal("a pass of ALTER TABLE is another statement")),
     }
