@@ -54,7 +54,9 @@ impl Gate {
         match turns.next {
             Some(next) if next > now + FAR => Turn::Never,
             Some(next) if next > now => {
+                // Those that wait together guess, it must be feared: each makes the next wait longer, as its failure would.
                 turns.next = Some(next + turns.delay);
+                turns.delay = (turns.delay * 2).min(FAR);
                 Turn::At(next)
             }
             _ => Turn::Now,
