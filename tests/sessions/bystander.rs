@@ -1,12 +1,13 @@
 //! What a bystander feels of statements that work on much: for how much processor time each of
-//! `tests/bystander/statements.sql` holds its worker at most before others get a turn, and how long the worst
-//! `SELECT 1` takes beside 50 sessions that run it.
+//! `tests/bystander/statements.sql` holds its worker at most before others get a turn, how long the worst `SELECT 1` takes
+//! beside one session that runs it and beside 50, on known and new connections, and how often workers were given to
+//! other threads for it meanwhile (`worker_hold_limit`).
 //!
-//! Both are figures of a machine, so the long forms print a table and assert nothing (`make bench-bystander`):
+//! All are figures of a machine, so the long forms print a table and assert nothing (`make bench-bystander`):
 //!
 //! ```text
 //! BYSTANDER=word           only statements with this word
-//! BYSTANDER_SECONDS=n      how long 50 sessions run each statement (0: turns only)
+//! BYSTANDER_SECONDS=n      how long 50 sessions run each statement (0: one session only)
 //! ```
 
 use std::sync::Arc;
@@ -77,27 +78,68 @@ fn bench_bystander() {
         client.query(&format!("CREATE EXTENSION {extension}")).expect("the server goes on");
     }
     client.one(&format!("SET statement_timeout = {LONGEST_MS}"));
+    for extension in ["javascript", "pg_trgm", "hstore"] {
+        client.one(&format!("CREATE EXTENSION IF NOT EXISTS {extension}"));
+    }
+    let replacements = "SELECT sum(replacements) FROM pg_stat_workers";
     let mut table = Vec::new();
     for sql in statements() {
         let known = turns(&server).len();
-        let answer = client.query(sql).expect("the server goes on");
-        let turn =
-            turns(&server).split_off(known).into_iter().map(|(ms, _)| ms).fold(0.0, f64::max);
-        let worst = match seconds {
+        let before: u64 = client.one(replacements).parse().expect("a number");
+        let (beside_one, answer) = worst_select(&server, || client.query(sql));
+        let error = answer.expect("the server goes on").error;
+        let turn = turns(&server).split_off(known).into_iter().filter(|(_, text)| text == sql);
+        let turn = turn.map(|(ms, _)| ms).fold(0.0, f64::max);
+        let beside_crowd = match seconds {
             0 => None,
             _ => Some(beside_a_crowd(&server, sql, Duration::from_secs(seconds))),
         };
-        table.push((turn, worst, sql, answer.error));
+        let after: u64 = client.one(replacements).parse().expect("a number");
+        table.push((beside_one, beside_crowd, turn, after - before, sql, error));
     }
-    table.sort_by(|a, b| b.0.total_cmp(&a.0));
-    println!("{:>12} {:>12}  statement", "turn (ms)", "SELECT 1");
-    for (turn, worst, sql, error) in table {
-        let worst =
-            worst.map_or_else(String::new, |w: Duration| format!("{:.1}", w.as_secs_f64() * 1e3));
+    table.sort_by_key(|row| std::cmp::Reverse(row.0));
+    let ms = |time: Duration| format!("{:.1}", time.as_secs_f64() * 1e3);
+    println!(
+        "{:>10} {:>10} {:>10} {:>8}  statement",
+        "beside one", "beside 50", "turn (ms)", "replaced"
+    );
+    for (one, crowd, turn, replaced, sql, error) in table {
+        let crowd = crowd.map_or_else(String::new, ms);
         let error = error.map_or_else(String::new, |(code, _)| format!("  ({code})"));
-        println!("{turn:>12.1} {worst:>12}  {sql}{error}");
+        println!("{:>10} {crowd:>10} {turn:>10.1} {replaced:>8}  {sql}{error}", ms(one));
     }
     assert!(server.stop());
+}
+
+/// The longest `SELECT 1` of others while `work` is done, on connections that were there and on new ones.
+fn worst_select<R>(server: &Server, work: impl FnOnce() -> R) -> (Duration, R) {
+    const OTHERS: usize = 4;
+    let over = AtomicBool::new(false);
+    let longest = |client: &mut Client| {
+        let mut worst = Duration::ZERO;
+        while !over.load(Ordering::Relaxed) {
+            let began = Instant::now();
+            client.one("SELECT 1");
+            worst = worst.max(began.elapsed());
+            let began = Instant::now();
+            let mut new = Client::connect(server.port).expect("the server listens");
+            new.one("SELECT 1");
+            worst = worst.max(began.elapsed());
+            // Beside it, not instead of it.
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        worst
+    };
+    let connect = |_| Client::connect(server.port).expect("the server listens");
+    let mut others: Vec<Client> = (0..OTHERS).map(connect).collect();
+    std::thread::scope(|scope| {
+        let others: Vec<_> =
+            others.iter_mut().map(|client| scope.spawn(|| longest(client))).collect();
+        let result = work();
+        over.store(true, Ordering::Relaxed);
+        let worst = others.into_iter().map(|other| other.join().expect("it is answered")).max();
+        (worst.unwrap_or_default(), result)
+    })
 }
 
 /// The longest `SELECT 1` while a crowd runs a statement again and again.
@@ -115,13 +157,7 @@ fn beside_a_crowd(server: &Server, sql: &'static str, time: Duration) -> Duratio
             })
         })
         .collect();
-    let mut client = Client::connect(server.port).expect("the server listens");
-    let (until, mut worst) = (Instant::now() + time, Duration::ZERO);
-    while Instant::now() < until {
-        let began = Instant::now();
-        client.one("SELECT 1");
-        worst = worst.max(began.elapsed());
-    }
+    let (worst, ()) = worst_select(server, || std::thread::sleep(time));
     over.store(true, Ordering::Relaxed);
     crowd.into_iter().for_each(|session| session.join().expect("it ends"));
     worst

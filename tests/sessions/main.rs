@@ -13,6 +13,7 @@ mod databases;
 mod docs;
 mod eager;
 mod headless;
+mod held;
 mod large_values;
 mod memory;
 mod notify;
