@@ -111,7 +111,7 @@ pub fn forget_roles(roles: &[u32], cx: &mut ExecContext<'_>) -> Result<()> {
     let view = cx.catalog_tx.view();
     let names = |p: &Policy| p.roles.iter().any(|role| roles.contains(role));
     for known in view.tables().filter(|t| t.policies.iter().any(names)) {
-        // Whoever is held back by a policy does not take that away from somebody else's table.
+        // A role cannot remove itself from a policy on a table that it does not own.
         if !rights::of(cx, &view).owns(cx.role, catalog::AclKind::Table, known.oid) {
             warn_kept(&view, known, roles, cx);
             continue;

@@ -5,9 +5,9 @@
 //! running, or the page isn't in memory, or the clock has found it unused, it is pinned. The leaf is
 //! pinned, and read without a latch in the same way. `btree_descent = latched` pins and latches all.
 //!
-//! Whoever goes from page to page by block numbers notes how often pages were freed before ([`BTree::freed`]), and
-//! looks again after it has read a page: if the number is another one, the page may be another one, too, and it begins
-//! anew from the root. `vacuum` says why that is enough.
+//! A reader that follows block numbers notes how many pages had been freed ([`BTree::freed`]) and compares the count
+//! after it has read a page. If the count has changed, the block may have been reused, and the reader descends from the
+//! root again. `vacuum` says why that is enough.
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 

@@ -375,7 +375,7 @@ impl ByDistance for Nearest {
                 Ok(())
             })?;
             if !is_read {
-                // What waits may be gone. The rows that were returned are known; the bound would count rows twice.
+                // Queued pages may have been freed. Returned rows are known; keeping the bound would count rows twice.
                 self.nearest = KNearest::default();
                 self.begin()?;
             }

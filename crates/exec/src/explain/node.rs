@@ -1037,8 +1037,8 @@ fn show_partial(shown: &mut Shown) {
     shown.children.push(gather);
 }
 
-/// What a step does that each thread takes with the rows of its input, the Gather's: once for each, and `rows` of
-/// those that the thread has had.
+/// The measure of a step that each thread of a Gather runs on its own share of the input: one loop for each thread, with
+/// `rows` of the rows that the thread has had.
 fn of_threads(gather: &Shown, rows: impl Fn(u64) -> u64) -> Option<Measure> {
     let (all, input) = (gather.measure.as_ref()?, gather.children.first()?.measure.as_ref()?);
     let each = |of: u64, loops: u64| match loops {

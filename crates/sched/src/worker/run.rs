@@ -716,7 +716,7 @@ pub(crate) fn is_alone(local: &Local) -> bool {
     if !local.is_workers() {
         return true;
     }
-    // Who has lost its worker frees its thread by any wait.
+    // A run that has lost its worker frees its thread at its next wait.
     local.worker().is_some_and(|worker| {
         worker.shared.sources.load(Ordering::Relaxed) <= 1
             && worker.suspended.get() == 0

@@ -21,8 +21,8 @@ impl Binder<'_> {
             }
             None => None,
         };
-        // What each test says of the operand. It stands there itself where nobody can see how often it is
-        // computed: then it is found by indexes, computed in advance and for whole columns.
+        // Each test refers to the operand. An operand without visible effects is repeated in each test, so that
+        // indexes, constant folding and column kernels apply to it.
         let held = match &subject {
             Some(subject) if self.is_held(subject) => Some(self.held(subject)?),
             _ => None,
