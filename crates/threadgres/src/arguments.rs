@@ -285,7 +285,8 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, String> {
 fn one_line(error: &clap::Error) -> String {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
-        Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),
+        // Suggestions come in ascending likeness: the last one is the nearest.
+        Some(ContextValue::Strings(texts)) => texts.last().cloned(),
         Some(other) => Some(other.to_string()),
         None => None,
     };
