@@ -14,9 +14,13 @@ use types::func::internal::ARRAY_SLICE;
 use types::func::{Body, CallTypes, SessionFunction, TypedBody};
 use types::{Datum, FunctionRow, oids};
 
+use crate::members::RowList;
 use crate::rows::Row;
 use crate::run::Run;
 use crate::subquery;
+
+/// From so many arms on, AND and OR are searched for long lists, which takes about as long as evaluating some of them.
+const LONG_ARMS: usize = 64;
 
 /// The value of an expression over a row.
 ///
@@ -51,8 +55,8 @@ fn nested(expr: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
         },
         Expr::Relabel(arg, ty) => Ok(relabel(eval(arg, row, run)?, *ty)),
         Expr::Collate(arg, ..) => eval(arg, row, run),
-        Expr::And(args) => and_or(args, false, row, run),
-        Expr::Or(args) => and_or(args, true, row, run),
+        Expr::And(args) => long_and_or(args, false, row, run),
+        Expr::Or(args) => long_and_or(args, true, row, run),
         Expr::Not(arg) => Ok(match truth(eval(arg, row, run)?) {
             Some(value) => Datum::Bool(!value),
             None => Datum::Null,
@@ -104,11 +108,18 @@ fn nested(expr: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
         }
         Expr::MinMax { greatest, args, ty } => min_max(*greatest, args, *ty, row, run),
         Expr::ArrayOp { function, left, array, all } => {
+            let ty = left.ty();
             let left = eval(left, row, run)?;
             let array = eval(array, row, run)?;
-            array_op(function, left, array, *all, run)
+            array_op(function, (left, ty), array, *all, run)
         }
-        Expr::Array { items, element, nested, .. } => array(items, *element, *nested, row, run),
+        Expr::Array { items, element, nested, .. } => {
+            let known = run.state.members.written(items, *element, run.params);
+            match known.filter(|_| !nested) {
+                Some(known) => Ok(Datum::Array(known)),
+                None => array(items, *element, *nested, row, run),
+            }
+        }
         Expr::Subscript { array, indexes, .. } => subscript(array, indexes, row, run),
         Expr::Row(items) => {
             let values: Result<Vec<Datum>> = items.iter().map(|i| eval(i, row, run)).collect();
@@ -273,7 +284,31 @@ fn is_null(value: &Datum, negated: bool) -> bool {
 }
 
 /// AND (`until` false) or OR (`until` true): ends at the first value that decides.
-fn and_or(args: &[Expr], until: bool, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
+/// The same; a long list of rows that the arms spell out is looked up.
+fn long_and_or(args: &[Expr], until: bool, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
+    let list = match args.len() {
+        LONG_ARMS.. => RowList::among(args, !until, LONG_ARMS),
+        _ => None,
+    };
+    let Some(list) = list else { return and_or(args, until, row, run) };
+    let values = list.left.iter().map(|e| eval(e, row, run)).collect::<Result<Vec<_>>>()?;
+    let found = run.state.members.of_list(&list, run.params)?.find(&values)?;
+    let found = found.map(|found| found == until);
+    if found == Some(until) {
+        return Ok(Datum::Bool(until));
+    }
+    match (and_or(list.rest, until, row, run)?, found) {
+        (Datum::Bool(value), None) if value != until => Ok(Datum::Null),
+        (rest, _) => Ok(rest),
+    }
+}
+
+fn and_or<'e>(
+    args: impl IntoIterator<Item = &'e Expr>,
+    until: bool,
+    row: Row<'_>,
+    run: &mut Run<'_, '_>,
+) -> Result<Datum> {
     let mut unknown = false;
     for arg in args {
         match truth(eval(arg, row, run)?) {
@@ -325,7 +360,7 @@ fn min_max(
 
 fn array_op(
     function: &'static FunctionRow,
-    left: Datum,
+    (left, ty): (Datum, Oid),
     array: Datum,
     all: bool,
     run: &mut Run<'_, '_>,
@@ -333,6 +368,10 @@ fn array_op(
     let Datum::Array(array) = array else {
         return Ok(Datum::Null);
     };
+    if let Some(table) = run.state.members.of_array(function, all, ty, &array, false)? {
+        let found = table.find(std::slice::from_ref(&left))?;
+        return Ok(found.map_or(Datum::Null, |found| Datum::Bool(found != all)));
+    }
     let mut unknown = false;
     for item in &array.items {
         sched::check_interrupts()?;

@@ -45,6 +45,7 @@ pub mod inspect;
 pub mod interval;
 pub mod language;
 pub mod logical_stream;
+mod members;
 pub mod modify;
 pub mod native;
 pub mod neighbors;

@@ -8,6 +8,7 @@ use txn::Snapshot;
 use types::{Batch, Datum};
 
 use crate::context::ExecContext;
+use crate::members::Members;
 use crate::ops::measure::{Measure, MeasuredPart};
 use crate::ops::team::Member;
 use crate::subquery::SubqueryState;
@@ -57,6 +58,8 @@ pub struct ExecState {
     pub asks_places: bool,
     /// Then: the version that was written last.
     pub placed: Option<(base::TupleId, access::SystemColumns)>,
+    /// Long lists, to be looked up.
+    pub(crate) members: Members,
 }
 
 impl Run<'_, '_> {
@@ -93,6 +96,7 @@ impl ExecState {
             domains: Vec::new(),
             asks_places: false,
             placed: None,
+            members: Members::default(),
         }
     }
 }

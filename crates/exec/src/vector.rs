@@ -17,6 +17,7 @@ use types::kernel::{self, Operand};
 use types::{Batch, Column, Datum, FunctionRow, Numeric};
 
 use crate::eval;
+use crate::members::{self, RowList, Table};
 use crate::rows::{self, Row};
 use crate::run::Run;
 
@@ -195,8 +196,8 @@ fn wide<'b>(expr: &Expr, batch: &'b Batch, run: &mut Run<'_, '_>) -> Result<Valu
         Expr::And(args) => and_or(args, false, batch, run),
         Expr::Or(args) => and_or(args, true, batch, run),
         Expr::Case { operand: None, arms, default, ty } => case(arms, default, *ty, batch, run),
-        Expr::ArrayOp { function, left, array, all: false } => {
-            match any_of(function, left, array, batch, run)? {
+        Expr::ArrayOp { function, left, array, all } => {
+            match item_of(function, *all, (left, array), batch, run)? {
                 Some(values) => Ok(values),
                 None => by_rows(expr, batch, run),
             }
@@ -280,12 +281,7 @@ fn and_or<'b>(
 ) -> Result<Values<'b>> {
     let mut result = vec![Some(!until); batch.rows];
     let mut open: Vec<u32> = (0..batch.rows as u32).collect();
-    for arg in args {
-        if open.is_empty() {
-            break;
-        }
-        let some = Chosen::of(arg, batch, &open);
-        let found = wide(arg, some.batch(batch), run)?;
+    let mut note = |open: &mut Vec<u32>, found: &Values<'_>| {
         let mut at = 0;
         open.retain(|row| {
             let value = found.truth(at);
@@ -297,8 +293,45 @@ fn and_or<'b>(
             }
             value != Some(until)
         });
+    };
+    let list = RowList::among(args, !until, members::LONG);
+    let rest = match list {
+        Some(list) => {
+            note(&mut open, &row_of(&list, until, batch, run)?);
+            list.rest
+        }
+        None => args.iter().collect(),
+    };
+    for arg in rest {
+        if open.is_empty() {
+            break;
+        }
+        let some = Chosen::of(arg, batch, &open);
+        let found = wide(arg, some.batch(batch), run)?;
+        note(&mut open, &found);
     }
     Ok(bools(result.into_iter()))
+}
+
+/// Whether each row is on a list; `until` where it is, the opposite where it is not.
+fn row_of<'b>(
+    list: &RowList<'_>,
+    until: bool,
+    batch: &Batch,
+    run: &mut Run<'_, '_>,
+) -> Result<Values<'b>> {
+    let left = list.left.iter().map(|e| wide(e, batch, run)).collect::<Result<Vec<_>>>()?;
+    let table = run.state.members.of_list(list, run.params)?;
+    let mut values = vec![Datum::Null; left.len()];
+    let mut found = Vec::with_capacity(batch.rows);
+    for row in 0..batch.rows {
+        sched::check_interrupts()?;
+        for ((value, from), e) in values.iter_mut().zip(&left).zip(&list.left) {
+            *value = from.get(row, e.ty());
+        }
+        found.push(table.find(&values)?.map(|found| found == until));
+    }
+    Ok(bools(found.into_iter()))
 }
 
 /// CASE: each arm for the rows that come to it.
@@ -345,23 +378,37 @@ fn case<'b>(
     Ok(Values::Own(out))
 }
 
-/// `left op ANY (array)`, the array being the same for all rows: item by item. None when it isn't,
-/// or when the operator has no kernel.
-fn any_of<'b>(
+/// `left op ANY (array)` or ALL, the array being the same for all rows: by a table of its items, or item by item. None
+/// when it isn't the same, or when the operator has no kernel.
+fn item_of<'b>(
     function: &'static FunctionRow,
-    left: &Expr,
-    array: &Expr,
+    all: bool,
+    (left, array): (&Expr, &Expr),
     batch: &'b Batch,
     run: &mut Run<'_, '_>,
 ) -> Result<Option<Values<'b>>> {
-    let Some(body) = kernel::kernel(function.oid).filter(|_| function.strict) else {
+    let kernel = kernel::kernel(function.oid).filter(|_| function.strict && !all);
+    let once = match array {
+        Expr::Subquery(query) => query.once && query.slots.is_empty(),
+        other => !walk::has_columns(other) && !walk::has_subquery(other),
+    };
+    if !once {
         return Ok(None);
+    }
+    let array = match wide(array, batch, run)? {
+        Values::One(Datum::Array(array)) => array,
+        Values::One(_) => return Ok(Some(Values::One(Datum::Null))),
+        _ => return Ok(None),
     };
-    let (left, array) = (wide(left, batch, run)?, wide(array, batch, run)?);
-    let Values::One(array) = array else { return Ok(None) };
-    let Datum::Array(array) = array else {
-        return Ok(Some(Values::One(Datum::Null)));
-    };
+    let ty = left.ty();
+    if array.items.len() >= members::LONG {
+        let left = wide(left, batch, run)?;
+        if let Some(table) = run.state.members.of_array(function, all, ty, &array, true)? {
+            return found_in(table, all, &left, ty, batch.rows).map(Some);
+        }
+    }
+    let Some(body) = kernel else { return Ok(None) };
+    let left = wide(left, batch, run)?;
     if matches!(left, Values::One(_)) {
         return Ok(None);
     }
@@ -380,6 +427,40 @@ fn any_of<'b>(
         }
     }
     Ok(Some(bools(result.into_iter())))
+}
+
+/// Whether each value is in a table, or (`all`: none of its items is equal) is not.
+fn found_in<'b>(
+    table: &mut Table,
+    all: bool,
+    left: &Values<'_>,
+    ty: base::Oid,
+    rows: usize,
+) -> Result<Values<'b>> {
+    let column = match left {
+        Values::Lent(column) => Some(*column),
+        Values::Own(column) => Some(column),
+        Values::One(_) => None,
+    };
+    if let Some(column) = column.filter(|_| table.is_of_numbers())
+        && matches!(column.data, Vector::Int2(_) | Vector::Int4(_) | Vector::Int8(_))
+    {
+        let number = |row: usize| match &column.data {
+            _ if column.is_null(row) => None,
+            Vector::Int2(v) => Some(i64::from(v[row])),
+            Vector::Int4(v) => Some(i64::from(v[row])),
+            Vector::Int8(v) => Some(v[row]),
+            _ => None,
+        };
+        let found = |row| Some(table.has_number(number(row)?)? != all);
+        return Ok(bools((0..rows).map(found)));
+    }
+    let mut result = Vec::with_capacity(rows);
+    for row in 0..rows {
+        sched::check_interrupts()?;
+        result.push(table.find(&[left.get(row, ty)])?.map(|found| found != all));
+    }
+    Ok(bools(result.into_iter()))
 }
 
 /// Some rows of a batch, with the columns that an expression needs; the others are empty.
@@ -431,7 +512,9 @@ fn narrow(
     kept: &mut Option<Vec<u32>>,
     run: &mut Run<'_, '_>,
 ) -> Result<()> {
-    if let Expr::And(parts) = condition {
+    if let Expr::And(parts) = condition
+        && RowList::among(parts, true, members::LONG).is_none()
+    {
         return parts.iter().try_for_each(|part| narrow(part, batch, kept, run));
     }
     if kept.as_ref().is_some_and(Vec::is_empty) {

@@ -254,6 +254,14 @@ pub fn is_equality(function: &FunctionRow) -> bool {
     is_operator(function, "=") && !function.args.iter().any(geometric)
 }
 
+/// Whether a function is the `<>` of some type of the server's own.
+pub fn is_inequality(function: &FunctionRow) -> bool {
+    let geometric = |ty: &base::Oid| types::TypeIo::get(*ty).is_some_and(|t| t.category == b'G');
+    function.operator == base::Oid::INVALID
+        && is_operator(function, "<>")
+        && !function.args.iter().any(geometric)
+}
+
 /// Whether a function is behind an operator of this name.
 pub fn is_operator(function: &FunctionRow, name: &str) -> bool {
     types::func::operators_named(name).iter().any(|o| o.function == function.oid)
