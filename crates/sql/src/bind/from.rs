@@ -357,20 +357,22 @@ impl Binder<'_> {
                 .hint(format!("For example, FROM ({form} ...) [AS] foo."))
                 .at(self.before(super::setop::leaf_location(select, 0))));
         }
-        let query = if sub.lateral {
+        let locking = self.locking_of(sub.alias.as_ref(), select);
+        let mut query = if sub.lateral {
             let around = lateral_scope(scope, left, lateral_ok);
-            self.select(select, Some(&around), true)?
+            self.select_below(select, Some(&around), &locking)?
         } else {
             let mut rows = Scope::new(scope.parent);
             rows.items = scope.items.iter().filter(|item| item.rule_row).cloned().collect();
             match rows.items.is_empty() {
-                true => self.select(select, scope.parent, true)?,
-                false => self.select(select, Some(&rows), true)?,
+                true => self.select_below(select, scope.parent, &locking)?,
+                false => self.select_below(select, Some(&rows), &locking)?,
             }
         };
         let names: Vec<String> = query.output.iter().map(|c| c.name.clone()).collect();
         let alias = sub.alias.as_ref().map(|a| a.aliasname.as_str());
         let mut item = self.plain_item(alias, &names, &query.cols);
+        self.merge_locked(&mut item, &mut query.rel, &locking)?;
         self.rename_columns(&mut item, sub.alias.as_ref())?;
         Ok(FromItem { rel: query.rel, items: vec![item] })
     }

@@ -196,6 +196,10 @@ pub(crate) struct Binder<'a> {
     pub(crate) in_call: bool,
     /// Variables of the program whose statement is bound.
     pub(crate) variables: Option<&'a dyn crate::embedded::Variables>,
+    /// FOR UPDATE and kin of the query whose FROM is being bound.
+    pub(crate) locking: Vec<pb::LockingClause>,
+    /// The same, of the query around the one that is bound next: it applies to all tables of that one's FROM.
+    pub(crate) locking_around: Vec<pb::LockingClause>,
     /// How many views deep the query is that is being bound.
     pub(crate) view_depth: u32,
     /// Tables of FROM by their first columns, with what row-level security demands of their rows.
@@ -255,6 +259,8 @@ impl<'a> Binder<'a> {
             conditional: 0,
             overriding: 0,
             record: None,
+            locking: Vec::new(),
+            locking_around: Vec::new(),
             calling: false,
             collating: false,
             slot_collations: Vec::new(),

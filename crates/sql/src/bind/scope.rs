@@ -47,6 +47,8 @@ pub(crate) struct NsItem {
     pub target: bool,
     /// The table, for system columns and row locks.
     pub table: Option<TableRel>,
+    /// What a locking clause locks of a subquery or view.
+    pub beneath: super::view::Beneath,
     /// Oid of the table or computed table.
     pub oid: u32,
     /// On the side of an outer join that may be NULL.
@@ -72,6 +74,7 @@ impl NsItem {
             lateral_ok: true,
             target: false,
             table: None,
+            beneath: Default::default(),
             oid: 0,
             nullable: false,
             witness: None,

@@ -2,7 +2,7 @@
 
 use base::{Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
-use txn::{LockMode, RowLockMode};
+use txn::RowLockMode;
 use types::func::CastContext;
 use types::oids::*;
 
@@ -109,7 +109,7 @@ impl Binder<'_> {
             scope.items.extend(applied.items);
             applied.rel
         });
-        let from = self.from_clause(&mut scope, &stmt.from_clause)?;
+        let from = self.locked_from(&mut scope, stmt)?;
         let from = super::rule::beside(around, from);
         let mut rel = from.unwrap_or(Rel::OneRow);
         let mut conditions = Vec::new();
@@ -192,6 +192,10 @@ impl Binder<'_> {
             self.guard_locked(&mut rel, &lock.table)?;
         }
         let mut recheck = self.guards_of(locks.iter().map(|lock| lock.table.base));
+        if !locks.is_empty() {
+            let beneath = scope.items.iter().flat_map(|item| &item.beneath.conditions);
+            recheck.extend(beneath.cloned());
+        }
         recheck.extend(conditions);
         if windowed {
             rel = self.sets_below_windows(&scope, rel, &mut targets.list)?;
@@ -795,7 +799,13 @@ impl Binder<'_> {
                 }
             }
             for item in &scope.items {
-                let Some(table) = &item.table else { continue };
+                let tables = match &item.table {
+                    Some(table) => std::slice::from_ref(table),
+                    None => &item.beneath.tables,
+                };
+                if tables.is_empty() {
+                    continue;
+                }
                 let named = |n: &(&str, i32)| item.name.as_deref() == Some(n.0);
                 if !wanted.is_empty() && !wanted.iter().any(named) {
                     continue;
@@ -806,21 +816,9 @@ impl Binder<'_> {
                         "{name} cannot be applied to the nullable side of an outer join"
                     ));
                 }
-                self.lock(table.table.oid, LockMode::RowShare);
-                if table.children.is_some() {
-                    self.children_of(&table.table, LockMode::RowShare);
-                }
-                if let Some(need) = self.need_at(table.base) {
-                    need.required |= catalog::acl::privilege::UPDATE;
-                }
-                match locks.iter_mut().find(|l| l.table.base == table.base) {
-                    Some(lock) => {
-                        lock.mode = lock.mode.max(mode);
-                        if wait != LockRowsWait::Block {
-                            lock.wait = wait;
-                        }
-                    }
-                    None => locks.push(RelLock { table: table.clone(), mode, wait }),
+                self.need_locks(item);
+                for table in tables {
+                    self.add_row_lock(&mut locks, RelLock { table: table.clone(), mode, wait });
                 }
             }
         }
@@ -828,7 +826,7 @@ impl Binder<'_> {
     }
 }
 
-fn not_allowed(name: &str, what: &str) -> base::Error {
+pub(super) fn not_allowed(name: &str, what: &str) -> base::Error {
     err!(FEATURE_NOT_SUPPORTED, "{name} is not allowed with {what}")
 }
 

@@ -1,20 +1,39 @@
 //! Views: making them, and what they stand for in FROM.
+//!
+//! FOR UPDATE and kin above subqueries and views in FROM: the rows of the tables inside are locked.
+//!
+//! ```text
+//!   SELECT … FROM (SELECT a + 1 AS b FROM t WHERE a > 0) s WHERE b < 9 FOR UPDATE
+//!   a subquery that only filters and joins    SELECT … FROM t WHERE a > 0 AND a + 1 < 9 FOR UPDATE
+//!   one that sorts, limits, …                 the clause is written into it
+//! ```
+//! * A subquery of the first kind becomes part of the query around it: its columns stand for what they are computed of, so
+//!   that all is computed anew from a newer version of a row. Conditions from outside reach the rows before they are
+//!   locked.
+//! * Inside of one of the second kind the clause means what it means there, with its errors.
 
 use std::sync::Arc;
 
 use base::{Result, err};
+use catalog::acl::privilege;
 use catalog::snapshot::Relation;
 use catalog::{CheckOption, Table, ViewQuery};
 use pg_query::{NodeEnum, protobuf as pb};
+use txn::LockMode;
 
 use crate::every_node::every_node;
-use crate::logical::{Query, Rel};
+use crate::expr::Expr;
+use crate::logical::{Query, Rel, RelLock, TableRel};
 use crate::parse::{Tree, parse};
+use crate::plan::{JoinKind, LockRowsWait};
 use crate::utility::{ColumnDef, Utility};
+use crate::walk;
 
 use super::from::FromItem;
 use super::record::Record;
-use super::{Binder, ast, inner};
+use super::scope::NsItem;
+use super::select::{lock_strength, not_allowed};
+use super::{Binder, Scope, ast, inner};
 
 /// Deepest nesting of views.
 const NESTING_MAX: u32 = 64;
@@ -30,7 +49,7 @@ pub(crate) fn tree_of(sql: &str) -> Result<Tree> {
 impl Binder<'_> {
     /// Binds a view's query as it stands alone: no outer names, literals kept, errors without the
     /// positions of another text.
-    fn view_query(&mut self, query: &ViewQuery) -> Result<Query> {
+    fn view_query(&mut self, query: &ViewQuery, locking: &Pushed) -> Result<Query> {
         if self.view_depth >= NESTING_MAX {
             return Err(err!(STATEMENT_TOO_COMPLEX, "views are nested too deeply"));
         }
@@ -42,7 +61,7 @@ impl Binder<'_> {
         let record = self.record.take();
         let unfolded = std::mem::replace(&mut self.unfolded, false);
         self.view_depth += 1;
-        let result = self.holding(|b| b.select(select, None, true));
+        let result = self.holding(|b| b.select_below(select, None, locking));
         self.view_depth -= 1;
         self.unfolded = unfolded;
         self.record = record;
@@ -60,10 +79,13 @@ impl Binder<'_> {
             return Err(base::Error::internal("a view without a query"));
         };
         let need = self.need_view(view);
-        let bound = self.without_variables(|b| b.within_view(view, |b| b.view_query(query)))?;
-        let names: Vec<String> = view.columns.iter().map(|c| c.name.clone()).collect();
         let alias = range.alias.as_ref().map_or(range.relname.as_str(), |a| &a.aliasname);
+        let locking = self.locking_of_view(alias);
+        let bind = |b: &mut Self| b.within_view(view, |b| b.view_query(query, &locking));
+        let mut bound = self.without_variables(bind)?;
+        let names: Vec<String> = view.columns.iter().map(|c| c.name.clone()).collect();
         let mut item = self.plain_item(Some(alias), &names, &bound.cols);
+        self.merge_locked(&mut item, &mut bound.rel, &locking)?;
         item.oid = view.oid;
         for (n, column) in item.columns.iter_mut().enumerate() {
             column.of = Some((need, n as u16 + 1));
@@ -423,4 +445,216 @@ fn has_call_that_forbids(select: &pb::SelectStmt, kinds: &[&str]) -> bool {
             })
         })
     })
+}
+
+/// What a locking clause locks of a subquery or view.
+#[derive(Clone, Default)]
+pub(crate) struct Beneath {
+    pub tables: Vec<TableRel>,
+    /// Conditions that a newer version of a row must fulfil, too.
+    pub conditions: Vec<Expr>,
+}
+
+/// The locking clauses that apply to a subquery, without the names that they have.
+#[derive(Default)]
+pub(crate) struct Pushed {
+    clauses: Vec<pb::LockingClause>,
+    is_view: bool,
+}
+
+/// Whether a query only filters and joins, as far as its text says.
+fn is_simple(select: &pb::SelectStmt) -> bool {
+    select.op <= pb::SetOperation::SetopNone as i32
+        && select.values_lists.is_empty()
+        && select.distinct_clause.is_empty()
+        && select.group_clause.is_empty()
+        && select.having_clause.is_none()
+        && select.window_clause.is_empty()
+        && select.sort_clause.is_empty()
+        && select.limit_count.is_none()
+        && select.limit_offset.is_none()
+        && select.with_clause.is_none()
+        && select.locking_clause.is_empty()
+}
+
+impl Binder<'_> {
+    /// FROM of a query whose locking clauses, and those around it, go for its subqueries, too.
+    pub(crate) fn locked_from(
+        &mut self,
+        scope: &mut Scope<'_>,
+        stmt: &pb::SelectStmt,
+    ) -> Result<Option<Rel>> {
+        let mut locking = std::mem::take(&mut self.locking_around);
+        for node in &stmt.locking_clause {
+            if let Some(NodeEnum::LockingClause(clause)) = &node.node {
+                locking.push(clause.clone());
+            }
+        }
+        let before = std::mem::replace(&mut self.locking, locking);
+        let from = self.from_clause(scope, &stmt.from_clause);
+        self.locking = before;
+        from
+    }
+
+    /// The clauses that apply to a subquery of this name.
+    pub(crate) fn locking_of(&self, alias: Option<&pb::Alias>, select: &pb::SelectStmt) -> Pushed {
+        if self.record.is_some() || !select.values_lists.is_empty() {
+            return Pushed::default();
+        }
+        let name = alias.map(|alias| alias.aliasname.as_str());
+        Pushed { clauses: self.clauses_for(name), is_view: false }
+    }
+
+    /// The clauses that apply to a view of this name.
+    pub(crate) fn locking_of_view(&self, name: &str) -> Pushed {
+        if self.record.is_some() {
+            return Pushed::default();
+        }
+        Pushed { clauses: self.clauses_for(Some(name)), is_view: true }
+    }
+
+    fn clauses_for(&self, name: Option<&str>) -> Vec<pb::LockingClause> {
+        let names = |clause: &pb::LockingClause| {
+            clause.locked_rels.is_empty()
+                || clause.locked_rels.iter().any(|rel| match &rel.node {
+                    Some(NodeEnum::RangeVar(range)) => Some(range.relname.as_str()) == name,
+                    _ => false,
+                })
+        };
+        let all = self.locking.iter().filter(|clause| names(clause)).cloned();
+        all.map(|clause| pb::LockingClause { locked_rels: Vec::new(), ..clause }).collect()
+    }
+
+    /// A subquery in FROM to which these clauses apply.
+    pub(crate) fn select_below(
+        &mut self,
+        select: &pb::SelectStmt,
+        parent: Option<&Scope<'_>>,
+        locking: &Pushed,
+    ) -> Result<Query> {
+        // Nobody locks through the sides of a set operation that a view has.
+        let of_sets = select.op > pb::SetOperation::SetopNone as i32;
+        let values = !select.values_lists.is_empty();
+        if locking.clauses.is_empty() || values || locking.is_view && of_sets {
+            return self.select(select, parent, true);
+        }
+        if is_simple(select) {
+            self.locking_around = locking.clauses.clone();
+            let query = self.select(select, parent, true);
+            self.locking_around.clear();
+            return query;
+        }
+        let mut locked = select.clone();
+        for clause in &locking.clauses {
+            let clause = NodeEnum::LockingClause(clause.clone());
+            locked.locking_clause.push(pb::Node { node: Some(clause) });
+        }
+        self.select(&locked, parent, true)
+    }
+
+    /// Makes a subquery to which clauses apply part of the query around it, if it only filters and joins.
+    pub(crate) fn merge_locked(
+        &mut self,
+        item: &mut NsItem,
+        rel: &mut Rel,
+        locking: &Pushed,
+    ) -> Result<()> {
+        let Some(clause) = locking.clauses.first() else { return Ok(()) };
+        let name = lock_strength(clause.strength).1;
+        let mut beneath = Beneath::default();
+        look_beneath(rel, name, &mut beneath)?;
+        if beneath.tables.is_empty() {
+            return Ok(());
+        }
+        item.beneath = beneath;
+        let computed = |exprs: &[(crate::logical::Col, Expr)]| {
+            !exprs.iter().any(|(_, e)| walk::is_volatile(e) || walk::has_set(e))
+        };
+        match rel {
+            Rel::Project { input, exprs, set: false } if computed(exprs) => {
+                for column in &mut item.columns {
+                    if let Expr::Column(col, _) = column.expr
+                        && let Some((_, e)) = exprs.iter().find(|(own, _)| *own == col)
+                    {
+                        column.expr = e.clone();
+                    }
+                }
+                *rel = std::mem::replace(&mut **input, Rel::OneRow);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Notes the locks and rights that a row lock needs.
+    pub(crate) fn add_row_lock(&mut self, locks: &mut Vec<RelLock>, new: RelLock) {
+        let table = &new.table;
+        self.lock(table.table.oid, LockMode::RowShare);
+        if table.children.is_some() {
+            self.children_of(&table.table, LockMode::RowShare);
+        }
+        if let Some(need) = self.need_at(table.base) {
+            need.required |= privilege::UPDATE;
+        }
+        match locks.iter_mut().find(|l| l.table.base == table.base) {
+            Some(lock) => {
+                lock.mode = lock.mode.max(new.mode);
+                if new.wait != LockRowsWait::Block {
+                    lock.wait = new.wait;
+                }
+            }
+            None => locks.push(new),
+        }
+    }
+
+    /// Who locks rows through a view needs the right to change them.
+    pub(crate) fn need_locks(&mut self, item: &NsItem) {
+        let view = item.columns.iter().find_map(|column| column.of);
+        if let Some((need, _)) = view
+            && let Some(need) = self.needs.get_mut(need)
+        {
+            need.required |= privilege::UPDATE;
+        }
+    }
+}
+
+/// Finds the tables whose rows a clause `name` locks, and the conditions on them.
+fn look_beneath(rel: &Rel, name: &str, out: &mut Beneath) -> Result<()> {
+    sched::check_stack()?;
+    match rel {
+        Rel::Table(table) => out.tables.push(table.clone()),
+        Rel::Filter { input, conditions } => {
+            out.conditions.extend(conditions.iter().cloned());
+            look_beneath(input, name, out)?;
+        }
+        Rel::Barrier { input } | Rel::Project { input, set: false, .. } => {
+            look_beneath(input, name, out)?;
+        }
+        Rel::Join { kind: JoinKind::Inner, left, right, on } => {
+            out.conditions.extend(on.iter().cloned());
+            look_beneath(left, name, out)?;
+            look_beneath(right, name, out)?;
+        }
+        Rel::Join { kind, left, right, .. } => {
+            let mut nullable = Beneath::default();
+            look_beneath(right, name, &mut nullable)?;
+            if *kind == JoinKind::Full {
+                look_beneath(left, name, &mut nullable)?;
+            }
+            if !nullable.tables.is_empty() {
+                return Err(err!(
+                    FEATURE_NOT_SUPPORTED,
+                    "{name} cannot be applied to the nullable side of an outer join"
+                ));
+            }
+            look_beneath(left, name, out)?;
+        }
+        Rel::Aggregate { .. } => return Err(not_allowed(name, "aggregate functions")),
+        Rel::Window { .. } => return Err(not_allowed(name, "window functions")),
+        Rel::Project { set: true, .. } => {
+            return Err(not_allowed(name, "set-returning functions in the target list"));
+        }
+        _ => {}
+    }
+    Ok(())
 }
