@@ -25,6 +25,7 @@ pub mod partition_text;
 mod prepared;
 pub mod privilege;
 pub mod publication;
+mod references;
 pub mod routine;
 pub mod sequence;
 pub mod snapshot;

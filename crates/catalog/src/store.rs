@@ -603,9 +603,20 @@ impl CatalogTx {
         {
             return Err(Error::unsupported("a permanent object that uses a temporary type"));
         }
+        self.lock_references(tx, &object)?;
         let key = (if object.is_shared() { SHARED } else { self.database.oid() }, id);
         self.claim(tx, key)?;
         self.write(tx, key, object)
+    }
+
+    /// The view as it was last asked for, without what others have committed since.
+    pub(crate) fn seen(&self) -> Arc<Snapshot> {
+        self.private.as_ref().unwrap_or(&self.base).clone()
+    }
+
+    /// Whether the transaction has made or changed an object.
+    pub fn has_changed(&self, id: Id) -> bool {
+        self.changes.objects.contains_key(&(self.database.oid(), id))
     }
 
     /// Holds an object against changes of other transactions until this one ends. The view from then on has it as

@@ -606,7 +606,7 @@ impl Walk<'_> {
 /// # Errors
 /// `2BP01` when others depend on them and CASCADE wasn't said; those of locking and the catalog.
 pub fn drop_items(cx: &mut ExecContext<'_>, items: &[Item], cascade: bool) -> Result<()> {
-    let mut locked: HashSet<u32> = HashSet::new();
+    let (mut locked, mut held): (HashSet<u32>, HashSet<u32>) = Default::default();
     let doomed = loop {
         let view = cx.catalog_tx.view();
         let doomed = collect(&view, items);
@@ -614,6 +614,13 @@ pub fn drop_items(cx: &mut ExecContext<'_>, items: &[Item], cascade: bool) -> Re
         for id in doomed.iter().filter_map(|d| d.item.guard(&view)) {
             if locked.insert(id) {
                 lock(cx, id, LockMode::AccessExclusive)?;
+                fresh = true;
+            }
+        }
+        // Others may be about to make what needs one of these.
+        for id in doomed.iter().filter_map(|d| d.item.needed()) {
+            if held.insert(id) && !cx.catalog_tx.has_changed(id) {
+                cx.catalog_tx.lock_against_references(cx.tx, id)?;
                 fresh = true;
             }
         }

@@ -61,6 +61,15 @@ pub enum Item {
 }
 
 impl Item {
+    /// The oid of an object that others name as a whole.
+    pub fn needed(self) -> Option<u32> {
+        match self {
+            Item::Schema(id) | Item::Sequence(id) | Item::Relation(id) => Some(id),
+            Item::Type(id) | Item::Function(id) | Item::Collation(id) => Some(id),
+            _ => None,
+        }
+    }
+
     /// Its oid; a column's is its table's.
     pub fn oid(self) -> u32 {
         match self {
