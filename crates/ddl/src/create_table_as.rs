@@ -44,7 +44,8 @@ fn columns(query: &Prepared, names: &[String]) -> Result<Vec<Column>> {
     Ok(columns)
 }
 
-/// REFRESH MATERIALIZED VIEW: the query's rows in new files.
+/// REFRESH MATERIALIZED VIEW: the query's rows in new files. CONCURRENTLY: others read the old ones while these are made, and
+/// wait from then on until the transaction ends.
 ///
 /// # Errors
 /// `42809` for other relations; `55000` when CONCURRENTLY can't be; the query's.
@@ -54,7 +55,9 @@ pub fn refresh(
     concurrently: bool,
     no_data: bool,
 ) -> Result<()> {
-    let table = super::open_owned(cx, name, txn::LockMode::AccessExclusive)?;
+    use txn::LockMode::{AccessExclusive, Exclusive};
+    let mode = if concurrently { Exclusive } else { AccessExclusive };
+    let table = super::open_owned(cx, name, mode)?;
     let Some(query) = table.query.as_ref().filter(|_| table.kind == TableKind::Materialized) else {
         base::bail!(FEATURE_NOT_SUPPORTED, "\"{}\" is not a materialized view", table.name);
     };
@@ -71,7 +74,10 @@ pub fn refresh(
         let sql = format!("SELECT * FROM ({sql}) q LIMIT 0");
         return super::rewrite(cx, table, &sql, Some(owner)).map(drop);
     }
-    super::rewrite(cx, table, &sql, Some(owner)).map(drop)
+    let id = table.oid;
+    super::rewrite(cx, table, &sql, Some(owner))?;
+    // The old files go with the end of the transaction.
+    super::lock(cx, id, AccessExclusive)
 }
 
 fn check_concurrently(
