@@ -462,6 +462,33 @@ fn a_new_directory_may_ask_for_a_password_from_its_first_moment() {
     }
 }
 
+#[test]
+fn the_first_role_of_a_new_directory_may_have_another_name() {
+    let dir = TempDir::new("first-role");
+    let data = dir.path().join("data");
+    let path = data.to_str().expect("a path in UTF-8");
+    let long = "x".repeat(64);
+    for wrong in ["pg_owner", "public", "none", long.as_str()] {
+        let (ok, text) = program(&["init", "-D", path, "-U", wrong], true);
+        assert!(!ok && text.contains(wrong) && !data.exists(), "{text}");
+    }
+    let (ok, text) = program(&["init", "-D", path, "--username", "Owner \"1\""], true);
+    assert!(ok, "{text}");
+    let server = Server::start(&data, &[]);
+    let ask = |role: &str| {
+        let asked = "SELECT rolname, rolsuper, pg_get_userbyid(datdba) FROM pg_roles, pg_database
+                     WHERE rolname = current_user AND datname = current_database()";
+        let out = Command::new("psql")
+            .args(["-XAtwc", asked, "-h", "127.0.0.1", "-U", role])
+            .args(["-p", &server.port.to_string(), "postgres"])
+            .output()
+            .expect("psql is installed");
+        text_of(&out)
+    };
+    assert_eq!(ask("Owner \"1\""), "Owner \"1\"|t|Owner \"1\"\n");
+    assert!(ask("postgres").contains("role \"postgres\" does not exist"));
+}
+
 /// The status of a path, with a user and a password.
 fn asked(port: u16, path: &str, login: Option<(&str, &str)>) -> u16 {
     let header = login.map_or_else(String::new, |(user, password)| {

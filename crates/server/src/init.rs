@@ -25,7 +25,12 @@ pub struct InitOptions {
     pub password_file: Option<PathBuf>,
     /// Lets the owner's group read.
     pub group_access: bool,
+    /// The first role's name; None: `postgres`.
+    pub superuser: Option<String>,
 }
+
+/// Bytes of a role's name, without the end that PostgreSQL's clients count.
+const NAME_BYTES_MAX: usize = 63;
 
 /// Methods that `--auth` knows, and whether they want a password.
 const METHODS: [(&str, bool); 6] = [
@@ -56,6 +61,9 @@ pub fn init(dir: &Path, options: &InitOptions) -> Result<()> {
     let Some((_, wants)) = METHODS.iter().find(|(name, _)| *name == method) else {
         base::bail!(INVALID_PARAMETER_VALUE, "invalid authentication method \"{method}\"");
     };
+    if let Some(name) = &options.superuser {
+        check_name(name)?;
+    }
     let password = password(options)?;
     if *wants && password.is_none() {
         return Err(err!(
@@ -68,8 +76,8 @@ pub fn init(dir: &Path, options: &InitOptions) -> Result<()> {
     Storage::create(dir)?;
     client_auth::write_rules(dir, method)?;
     config::write_default(dir)?;
-    if let Some(password) = password {
-        set_password(dir, &password)?;
+    if password.is_some() || options.superuser.is_some() {
+        set_first_role(dir, options.superuser.as_deref(), password.as_deref())?;
     }
     match live_bool(setting::FSYNC) {
         true => directory::sync(dir),
@@ -125,17 +133,32 @@ fn ask(prompt: &str) -> std::io::Result<String> {
     Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// Gives the first role its password.
-fn set_password(dir: &Path, password: &str) -> Result<()> {
+/// Refuses what CREATE ROLE refuses, and names that the catalog would cut.
+fn check_name(name: &str) -> Result<()> {
+    if name.starts_with("pg_") {
+        return Err(err!(RESERVED_NAME, "role name \"{name}\" is reserved")
+            .detail("Role names starting with \"pg_\" are reserved."));
+    }
+    let reserved = ["public", "none", "current_user", "current_role", "session_user", "user"];
+    if reserved.contains(&name) {
+        base::bail!(RESERVED_NAME, "role name \"{name}\" is reserved");
+    }
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || name.contains('\0') {
+        base::bail!(
+            INVALID_NAME,
+            "the first role's name must have 1 to {NAME_BYTES_MAX} bytes: \"{name}\""
+        );
+    }
+    Ok(())
+}
+
+/// Gives the first role its name and password.
+fn set_first_role(dir: &Path, name: Option<&str>, password: Option<&str>) -> Result<()> {
+    let verifier = password.map(verifier_of).transpose()?;
     let txn = txn::TxnManager::new(dir);
     let storage = Storage::open(dir, txn.participant(None))?;
     txn.attach(&storage);
     let catalog = catalog::Catalog::open(&storage, &txn)?;
-    let mut salt = [0; scram::SALT_BYTES];
-    std::fs::File::open("/dev/urandom")
-        .and_then(|mut random| std::io::Read::read_exact(&mut random, &mut salt))
-        .map_err(|e| Error::io("read /dev/urandom", &e))?;
-    let verifier = Verifier::new(password, &salt, scram::ITERATIONS, &mut || Ok(()))?;
     let database = catalog
         .database(ids::POSTGRES_DB)
         .ok_or_else(|| Error::internal("a new directory has no database"))?;
@@ -147,11 +170,24 @@ fn set_password(dir: &Path, password: &str) -> Result<()> {
     let Some(role) = view.role(ids::SUPERUSER) else {
         return Err(Error::internal("a new directory has no role"));
     };
-    let role = Role { password: Some(verifier.to_string()), ..Role::clone(role) };
+    let mut role = Role::clone(role);
+    role.password = verifier;
+    if let Some(name) = name {
+        role.name = name.into();
+    }
     changes.put(&tx, Object::Role(role))?;
     tx.set_publishes();
     let lsn = tx.commit(&[], |csn| changes.publish(csn))?;
     storage.wal.flush(lsn)?;
     changes.committed();
     storage.shutdown()
+}
+
+/// The form in which the catalog keeps a password.
+fn verifier_of(password: &str) -> Result<String> {
+    let mut salt = [0; scram::SALT_BYTES];
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut random| std::io::Read::read_exact(&mut random, &mut salt))
+        .map_err(|e| Error::io("read /dev/urandom", &e))?;
+    Ok(Verifier::new(password, &salt, scram::ITERATIONS, &mut || Ok(()))?.to_string())
 }

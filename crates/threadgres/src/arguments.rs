@@ -188,6 +188,7 @@ fn init() -> clap::Command {
             "How clients on this machine log in: trust, peer, scram-sha-256, …",
         )
         .short('A'),
+        option("username", "NAME", "The first role's name [default: postgres]").short('U'),
         switch("pwprompt", "Asks for the first role's password").short('W'),
         option("pwfile", "FILE", "Reads the first role's password from a file"),
         switch("allow-group-access", "Lets the owner's group read the files").short('g'),
@@ -410,6 +411,7 @@ fn build_init(dir: PathBuf, matches: &ArgMatches) -> Result<Command, String> {
         prompt: matches.get_flag("pwprompt"),
         password_file: text(matches, "pwfile").map(PathBuf::from),
         group_access: matches.get_flag("allow-group-access"),
+        superuser: text(matches, "username"),
     };
     if options.prompt && options.password_file.is_some() {
         return Err("--pwprompt and --pwfile exclude each other".to_owned());
@@ -482,12 +484,13 @@ mod tests {
             auth: Some("md5".into()),
             password_file: Some("f".into()),
             group_access: true,
+            superuser: Some("owner".into()),
             ..InitOptions::default()
         };
         let init = Command::Init { dir: "x".into(), options, allow_root: true };
         for line in [
-            "init -Dx --auth=md5 --pwfile f -g --allow-root",
-            "init -D x -A md5 --pwfile=f \
+            "init -Dx --auth=md5 -U owner --pwfile f -g --allow-root",
+            "init -D x -A md5 --pwfile=f --username=owner \
              --allow-group-access --allow-root",
         ] {
             assert_eq!(get(line).unwrap(), init);
