@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 
 use crate::support::client::Client;
-use crate::support::http::{get, talk, token};
+use crate::support::http::{get, get_as, talk, token};
 use crate::support::{BIN, Server, TempDir, free_port};
 
 /// A server with an endpoint on a port of its own.
@@ -63,6 +63,28 @@ fn metrics_are_what_prometheus_reads() {
     assert_eq!(after[slept], before.get(slept).unwrap_or(&0.0) + 1.0);
     let waiting = "{type=\"Timeout\",event=\"PgSleep\",le=\"+Inf\"}";
     assert_eq!(after[&format!("threadgres_wait_duration_seconds_bucket{waiting}")], after[slept]);
+}
+
+#[test]
+fn documents_are_for_everybody_on_this_machine() {
+    let dir = TempDir::new("http-docs");
+    let port = free_port();
+    let _server = Server::start(&dir.path().join("data"), &[&format!("http_port={port}")]);
+    let moved = get_as(port, "/docs", "");
+    assert_eq!(moved.status, 301, "{moved:?}");
+    assert!(moved.head.contains("location: /docs/"), "{}", moved.head);
+    // Whether a book lies beside the program of this test is open.
+    let first = get_as(port, "/docs/", "");
+    assert!([200, 404].contains(&first.status), "{first:?}");
+    for path in ["/docs/../threadgres", "/docs//etc/passwd", "/docs/%2e%2e/x.html", "/docs/x.html"]
+    {
+        assert_eq!(get_as(port, path, "").status, 404, "{path}");
+    }
+    for path in ["/", "/docsx", "/doc", "/metrics"] {
+        assert_eq!(get_as(port, path, "").status, 401, "{path}");
+    }
+    let other = talk(port, "GET /docs/ HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+    assert_eq!(other.status, 403, "{other:?}");
 }
 
 #[test]

@@ -11,7 +11,8 @@
 //!   lock, snapshot or session waits for a client. Each step has a deadline, and when CLIENTS_MAX
 //!   are connected a newcomer takes the place of whoever has been at the same step for longest.
 //! * **Nobody who isn't known** ([`login`]): the password of a role with the rights of `pg_monitor`, or a
-//!   token that the owner of the data directory can read. Guesses take turns ([`gate`]).
+//!   token that the owner of the data directory can read. Guesses take turns ([`gate`]). The documents
+//!   ([`docs`]) are for everybody on this machine.
 //! * **Only this machine**: passwords go over the wire as they are, so addresses that others could
 //!   reach are refused. A page of another origin that a browser on this machine shows must not read the
 //!   answers either: a request whose `Host` is a name that isn't ours (DNS rebinding) and one that
@@ -24,6 +25,7 @@
 
 mod api;
 mod client;
+mod docs;
 pub mod endpoint;
 mod gate;
 pub mod login;

@@ -13,7 +13,7 @@ use super::client::{Answer, Asker, Pending};
 use super::login::{Admission, Guard};
 use super::request::Request;
 use super::response::Response;
-use super::{api, metrics, past};
+use super::{api, docs, metrics, past};
 use crate::log;
 use crate::profiler::profile;
 use crate::server::Server;
@@ -81,6 +81,9 @@ pub fn answer(
         let port = own.map_or(0, |a| a.port());
         let why = format!("only for pages of this machine: ask for http://localhost:{port}/");
         return Answer::Now(Response::fail(403, &why));
+    }
+    if let Some(rest) = docs::below(request.path) {
+        return Answer::Now(guarded(|| docs::answer(rest)));
     }
     match guard.admit(server, request.authorization, asker.waited) {
         Admission::In => {}
