@@ -1,9 +1,11 @@
-//! The project's own chores: `cargo xtask tidy | circles | docs | bench`.
+//! The project's own chores: `cargo xtask tidy | circles | docs | book | bench`.
 
 mod bench;
+mod book;
 mod circles;
 mod docs;
 mod idle;
+mod links;
 mod tidy;
 mod watch;
 
@@ -15,10 +17,11 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::run(),
         Some("circles") => circles::run(&args[1..]),
         Some("docs") => docs::write(),
+        Some("book") => book::build(args.get(1).map_or("mdbook", String::as_str)),
         Some("bench") if args.get(1).is_some_and(|a| a == "watch") => watch::run(&args[2..]),
         Some("bench") => bench::run(&args[1..]),
         _ => {
-            Err("usage: cargo xtask tidy | circles [CRATE] | docs | bench [--quick] [--seconds N]"
+            Err("usage: cargo xtask tidy | circles [CRATE] | docs | book [MDBOOK] | bench [--quick] [--seconds N]"
                 .to_owned())
         }
     };

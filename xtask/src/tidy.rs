@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{circles, docs, root};
+use crate::{circles, docs, links, root};
 
 /// The crates from the lowest to the highest; each may use only those before it (the table in ARCHITECTURE.md).
 const LAYERS: [&str; 24] = [
@@ -62,9 +62,7 @@ pub fn run() -> Result<(), String> {
     for file in sources(&root(), ".rs")? {
         check_file(&file, &mut findings)?;
     }
-    for file in sources(&root(), ".md")? {
-        check_references(&file, &mut findings)?;
-    }
+    links::check(&sources(&root(), ".md")?, &mut findings)?;
     if findings.is_empty() { Ok(()) } else { Err(findings.join("\n")) }
 }
 
@@ -101,34 +99,6 @@ fn sources(dir: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
         }
     }
     Ok(out)
-}
-
-/// Links and paths of source files in a document lead to something that is there.
-fn check_references(path: &Path, findings: &mut Vec<String>) -> Result<(), String> {
-    let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let shown = path.strip_prefix(root()).unwrap_or(path).display().to_string();
-    let folder = path.parent().unwrap_or(path);
-    for (i, line) in text.lines().enumerate() {
-        let links = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-        for link in links.filter(|l| !l.contains("://") && !l.starts_with('#')) {
-            let file = link.split('#').next().unwrap_or_default();
-            if !folder.join(file).exists() {
-                findings.push(format!("{shown}:{}: no {link}", i + 1));
-            }
-        }
-        for name in line.split('`').skip(1).step_by(2).filter(|n| is_source(n)) {
-            if !root().join(name).exists() && !root().join("crates").join(name).exists() {
-                findings.push(format!("{shown}:{}: no {name}", i + 1));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Whether a word in a document is the path of a source file, from the root or from `crates`.
-fn is_source(word: &str) -> bool {
-    let path = word.chars().all(|c| c.is_ascii_alphanumeric() || "/_-.".contains(c));
-    path && word.contains("/src/") && word.ends_with(".rs")
 }
 
 fn check_file(path: &Path, findings: &mut Vec<String>) -> Result<(), String> {
