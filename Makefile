@@ -9,7 +9,7 @@ RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.pro
 # The same, for what `make run` builds.
 QUICK = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch"
 
-.PHONY: run release test docs-test prometheus apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-partitions-load bench-parallel bench-scale bench-search bench-vectors bench-snapshot bench-oltp bench-replication bench-bulk bench-churn bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm soak lab incident locks crash resize fuzz tidy docs loom shuttle
+.PHONY: run release packages packages-test book test docs-test prometheus apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-partitions-load bench-parallel bench-scale bench-search bench-vectors bench-snapshot bench-oltp bench-replication bench-bulk bench-churn bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm soak lab incident locks crash resize fuzz tidy docs loom shuttle
 
 # Root must say that root is meant.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -25,6 +25,24 @@ run:
 release:
 	@scripts/need build
 	$(RELEASE) build --release -p threadgres
+
+# A release, from one build, in target/packages: Debian packages, tarballs, an OCI image, a Python wheel, the bill of materials,
+# checksums. Some of them, from a program that is there: make packages KINDS="deb wheel" PROGRAM=target/debug/threadgres
+KINDS ?=
+PROGRAM ?=
+packages: $(if $(PROGRAM),,release) book
+	@scripts/need build packages
+	PROGRAM=$(or $(PROGRAM),target/release/threadgres) KINDS="$(KINDS)" packaging/build
+
+# Installs, runs, upgrades and removes what make packages has made, in roots and containers of its own; as root.
+packages-test:
+	@scripts/need build clients packages packages-test
+	KINDS="$(KINDS)" tests/packages/run
+
+# The documents as a book, beside the programs in target/: the status page serves it under /docs.
+book:
+	@scripts/need build book
+	cargo xtask book target/tools/bin/mdbook
 
 # Everything, or one area: make test AREA=locks. make test AREA=list names the areas.
 test:

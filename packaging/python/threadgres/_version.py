@@ -1,0 +1,3 @@
+"""The version of a source tree; the build writes the real one."""
+
+__version__ = "0"
