@@ -108,3 +108,40 @@ fn who_waits_for_a_hot_row_holds_no_snapshot() {
     assert_eq!(server.query("SELECT n FROM shelf"), (SESSIONS * CHANGES).to_string());
     assert!(server.stop());
 }
+
+#[test]
+fn the_statement_in_the_way_is_the_one_that_took_the_lock() {
+    let dir = TempDir::new("blocking-query");
+    let server = Server::start(&dir.path().join("data"), &["blocking_history_threshold=1ms"]);
+    server.query("CREATE TABLE shelf (id int PRIMARY KEY, n int); INSERT INTO shelf VALUES (1, 0)");
+    let took = [
+        "UPDATE shelf SET n = 1 WHERE id = 1",
+        "SELECT n FROM shelf WHERE id = 1 FOR UPDATE",
+        "LOCK TABLE shelf",
+    ];
+    for (i, took) in took.iter().enumerate() {
+        let mut holder = Client::connect(server.port).unwrap();
+        for step in ["BEGIN", "SELECT 1", took, "SHOW work_mem", "SELECT 2"] {
+            assert_eq!(holder.query(step).unwrap().error, None, "{step}");
+        }
+        let waiting = later(server.port, "UPDATE shelf SET n = 2 WHERE id = 1");
+        wait_for(&server, "SELECT blocking_query FROM pg_stat_blocking", took);
+        // What it does later is not in the way either.
+        assert_eq!(holder.query("SELECT 3").unwrap().error, None);
+        assert_eq!(server.query("SELECT blocking_query FROM pg_stat_blocking"), *took);
+        let seen = format!(
+            "SELECT count(*) FROM pg_stat_blocking_history WHERE blocking_query = '{took}'"
+        );
+        wait_for(&server, &seen, "1");
+        assert_eq!(holder.query("COMMIT").unwrap().error, None, "{i}");
+        assert_eq!(waiting.join().unwrap(), None);
+    }
+    // Another transaction's statement is none of this one's.
+    let mut holder = Client::connect(server.port).unwrap();
+    holder.query("SELECT pg_advisory_lock(7)").unwrap();
+    let waiting = later(server.port, "SELECT pg_advisory_lock(7)");
+    wait_for(&server, "SELECT blocking_query FROM pg_stat_blocking", "SELECT pg_advisory_lock(7)");
+    holder.query("SELECT pg_advisory_unlock(7)").unwrap();
+    assert_eq!(waiting.join().unwrap(), None);
+    assert!(server.stop());
+}

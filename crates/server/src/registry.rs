@@ -107,6 +107,8 @@ pub struct Activity {
     pub user_oid: u32,
     /// Time of its statements that are over, microseconds.
     pub active_us: u64,
+    /// The last statement that changed or locked something in a block, and the number of that transaction.
+    writer: Option<(u64, Query)>,
 }
 
 /// Everything that a session has done so far.
@@ -154,6 +156,8 @@ pub struct Entry {
     pub counted: AtomicBool,
     /// Identifier of the statement that runs, or ran last; 0: none.
     query_id: AtomicU64,
+    /// Whether that statement changes or locks something.
+    writes: AtomicBool,
     /// The oldest transaction that its last snapshot saw running.
     xmin: AtomicU64,
     activity: SpinLock<Activity>,
@@ -179,6 +183,7 @@ impl Entry {
             state_change: now,
             user_oid: 0,
             active_us: 0,
+            writer: None,
         };
         Entry {
             pid: task.pid(),
@@ -189,6 +194,7 @@ impl Entry {
             tls: OnceLock::new(),
             counted: AtomicBool::new(false),
             query_id: AtomicU64::new(0),
+            writes: AtomicBool::new(false),
             xmin: AtomicU64::new(0),
             activity: SpinLock::new(activity),
             transaction_start: AtomicI64::new(0),
@@ -264,6 +270,7 @@ impl Entry {
     /// `change` gives what it took out, which ends outside of the lock.
     fn begin(&self, now: i64, change: impl FnOnce(&mut Query) -> Option<Query>) -> bool {
         self.identify(0);
+        self.set_writes(false);
         let mut activity = self.activity.lock();
         let waited = std::mem::replace(&mut activity.state, SessionActivity::Active)
             != SessionActivity::Active;
@@ -284,6 +291,40 @@ impl Entry {
     pub fn identify(&self, query_id: u64) {
         self.task.set_statement(query_id);
         self.query_id.store(query_id, Ordering::Relaxed);
+    }
+
+    /// Says whether the statement that runs changes or locks something.
+    pub fn set_writes(&self, writes: bool) {
+        self.writes.store(writes, Ordering::Relaxed);
+    }
+
+    /// Notes that the statement that runs has changed or locked something in a block, which goes on.
+    pub fn note_writer(&self) {
+        let number = self.transactions.load(Ordering::Relaxed);
+        let mut activity = self.activity.lock();
+        let writer = match &activity.query {
+            Query::Prepared(statement) => Query::Prepared(statement.clone()),
+            Query::Text(text) => Query::Text(text.clone()),
+        };
+        let before = activity.writer.replace((number, writer));
+        drop(activity);
+        drop(before);
+    }
+
+    /// The statement for which others have waited since `since`: the one that runs, if it writes and the wait began after it; else the
+    /// last one of the transaction that did; else the one that runs, or ran last.
+    pub fn blocking_text(&self, since: i64) -> String {
+        let (number, in_transaction) = self.transaction();
+        let writes = self.writes.load(Ordering::Relaxed);
+        let activity = self.activity.lock();
+        let runs = activity.state == SessionActivity::Active;
+        let writer = activity.writer.as_ref().filter(|(of, _)| in_transaction && *of == number);
+        match writer {
+            Some((_, writer)) if !(runs && writes && since >= activity.query_start) => {
+                writer.text().into_owned()
+            }
+            _ => activity.query.text().into_owned(),
+        }
     }
 
     /// Notes that a statement is over; `state` is what the session does now.

@@ -288,6 +288,13 @@ fn party(server: &Server, pid: i32, kind: &'static str) -> Party {
     Party { pid, kind, query }
 }
 
+/// The one for which others wait, and the statement of its transaction that is in their way.
+fn blocker(server: &Server, pid: i32, kind: &'static str, since: i64) -> Party {
+    let query =
+        server.sessions.get(pid).map_or_else(|| "".into(), |e| e.blocking_text(since).into());
+    Party { pid, kind, query }
+}
+
 /// A new episode. One with another blocker than the wait had before begins at the last look.
 fn begin(server: &Server, edge: &Edge, looked: i64, now: i64) -> Episode {
     let began = now - edge.since.elapsed().as_micros() as i64;
@@ -298,7 +305,7 @@ fn begin(server: &Server, edge: &Edge, looked: i64, now: i64) -> Episode {
         waiting: party(server, edge.waiting.pid(), edge.waiting.kind()),
         event: edge.event,
         object: object(server, edge.object).into(),
-        blocking: party(server, edge.blocking.pid(), edge.blocking.kind()),
+        blocking: blocker(server, edge.blocking.pid(), edge.blocking.kind(), began),
         started: if later { looked } else { began },
         ended: now,
         open: true,
@@ -313,7 +320,7 @@ fn of_record(server: &Server, record: &WaitRecord) -> Episode {
         waiting: party(server, record.pid, kind(record.task)),
         event: record.event,
         object: object(server, record.object).into(),
-        blocking: party(server, record.blocker_pid, kind(record.blocker)),
+        blocking: blocker(server, record.blocker_pid, kind(record.blocker), started),
         started,
         ended: started + (record.duration_ns / 1000) as i64,
         open: false,

@@ -629,6 +629,9 @@ impl SessionState {
             if prepared.writes {
                 tx.next_command();
             }
+            if self.transaction.block == Block::Explicit && super::takes_locks(prepared) {
+                self.entry.note_writer();
+            }
             let changes = matches!(prepared.tag, "INSERT" | "UPDATE" | "DELETE" | "MERGE");
             if !(changes && !prepared.returns_rows() && rows > 0) {
                 self.out.get_mut().need_durable(tx.durability_needed());

@@ -684,6 +684,7 @@ impl SessionState {
 
     /// Says that a statement's plan is known, and so which statement it is.
     fn identify_statement(&self, prepared: &sql::Prepared) {
+        self.entry.set_writes(takes_locks(prepared));
         if self.settings.compute_query_id {
             self.entry.identify(prepared.identity.id);
         }
@@ -900,4 +901,11 @@ fn deadlocked(error: &Error) -> String {
         pid.parse::<i32>().is_ok().then(|| statement.to_owned())
     };
     detail.lines().filter_map(statement).collect::<Vec<_>>().join(" / ")
+}
+
+/// Whether others may have to wait for what the statement changes or locks.
+fn takes_locks(prepared: &sql::Prepared) -> bool {
+    let locks =
+        matches!(prepared.statement, sql::Statement::Utility(sql::Utility::LockTable { .. }));
+    prepared.writes || locks
 }

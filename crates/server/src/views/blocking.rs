@@ -30,6 +30,8 @@ fn edge_row(server: &Server, edge: &Edge) -> Vec<Datum> {
         a.as_ref().map_or(Datum::Null, |a| words(&a.query.text()))
     };
     let waited = edge.since.elapsed();
+    let since = crate::server::now() - waited.as_micros() as i64;
+    let in_the_way = server.sessions.get(edge.blocking.pid()).map(|e| e.blocking_text(since));
     vec![
         pid(edge.waiting.pid()),
         text(edge.waiting.kind()),
@@ -39,10 +41,10 @@ fn edge_row(server: &Server, edge: &Edge) -> Vec<Datum> {
         pid(edge.blocking.pid()),
         text(edge.blocking.kind()),
         Datum::Int4(edge.depth),
-        time(crate::server::now() - waited.as_micros() as i64),
+        time(since),
         Datum::Float8(waited.as_secs_f64() * 1e3),
         query(&waiting),
-        query(&blocking),
+        in_the_way.map_or(Datum::Null, |text| words(&text)),
         blocking.and_then(|a| a.state.as_str()).map_or(Datum::Null, text),
     ]
 }
