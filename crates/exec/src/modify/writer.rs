@@ -7,8 +7,8 @@ use access::{AnyIndex, BTree, HeapTuple, RowWait, Unique, WriteResult};
 use base::{Result, TupleId};
 use catalog::{Constraint, ConstraintKind, Index, ReplicaIdentity, Table};
 use logical::record::Operation;
+use sql::Expr;
 use sql::plan::RowRules;
-use sql::{Expr, walk};
 use txn::Snapshot;
 use types::{Datum, row};
 
@@ -263,18 +263,6 @@ impl WriteTarget {
     }
 }
 
-/// Whether nobody can tell two values apart, as far as that is quickly said.
-fn is_same(a: &Datum, b: &Datum) -> bool {
-    match (a, b) {
-        (Datum::Float8(a), Datum::Float8(b)) => a.to_bits() == b.to_bits(),
-        (Datum::Float4(a), Datum::Float4(b)) => a.to_bits() == b.to_bits(),
-        (Datum::Null | Datum::Bool(_) | Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_), _)
-        | (Datum::Text(_) | Datum::Bpchar(_) | Datum::Bytea(_) | Datum::Uuid(_), _)
-        | (Datum::Date(_) | Datum::Timestamp(_) | Datum::Numeric(_), _) => a == b,
-        _ => false,
-    }
-}
-
 impl Writer {
     /// Without its references.
     pub fn new(target: Arc<WriteTarget>) -> Writer {
@@ -526,31 +514,6 @@ impl Writer {
         Ok(Some(whole))
     }
 
-    /// Two versions of a row with what the indexes compute behind them, as far as it may differ: it is NULL where all
-    /// columns that it is computed of are the same.
-    fn changed_keys(
-        &self,
-        old: &[Datum],
-        new: &[Datum],
-        run: &mut Run<'_, '_>,
-    ) -> Result<(Vec<Datum>, Vec<Datum>)> {
-        let (mut before, mut after) = (old.to_vec(), new.to_vec());
-        let mut used = Vec::new();
-        for key in &self.keys {
-            used.clear();
-            walk::columns_of(key, &mut used);
-            let is_same = |col: &u16| is_same(&old[usize::from(*col)], &new[usize::from(*col)]);
-            if !used.is_empty() && used.iter().all(is_same) {
-                before.push(Datum::Null);
-                after.push(Datum::Null);
-                continue;
-            }
-            before.push(eval::eval(key, Row::Values(old), run)?);
-            after.push(eval::eval(key, Row::Values(new), run)?);
-        }
-        Ok((before, after))
-    }
-
     /// Adds a row's entries to all indexes.
     fn insert_keys(&mut self, row: &[Datum], root: TupleId, run: &mut Run<'_, '_>) -> Result<()> {
         self.insert_keys_unless(row, root, &[], run).map(drop)
@@ -636,9 +599,11 @@ impl Writer {
                 }
             }
         } else {
-            let (before, after) = self.changed_keys(old, new, run)?;
+            let (before, after) = (self.computed(old, run)?, self.computed(new, run)?);
+            let before = before.as_deref().unwrap_or(old);
+            let after = after.as_deref().unwrap_or(new);
             for entry in &self.target.indexes {
-                if entry.codec.differs(&before, &after) {
+                if entry.codec.differs(before, after) {
                     indexed_changed = true;
                     key_changed |= entry.index.unique && entry.index.is_plain();
                 }
