@@ -113,7 +113,7 @@ pub fn call_set(
 fn plain(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
     let cx = &mut *run.cx;
     Ok(Some(match function {
-        F::Version => text("PostgreSQL 15.20 (Threadgres 0.1), 64-bit"),
+        F::Version => text("PostgreSQL 15.20 (Threadgres 0.2), 64-bit"),
         F::CurrentDatabase => text(cx.database.0),
         F::CurrentUser => text(cx.user),
         F::SessionUser => text(cx.session_user.0),
