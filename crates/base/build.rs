@@ -92,7 +92,8 @@ fn settings(text: &str) -> String {
                 u => format!("Unit::{}{}", u[..1].to_uppercase(), &u[1..]),
             }
         };
-        let context = format!("Context::{}{}", context[..1].to_uppercase(), &context[1..]);
+        let words = context.split('-').map(|w| format!("{}{}", w[..1].to_uppercase(), &w[1..]));
+        let context = format!("Context::{}", words.collect::<String>());
         writeln!(
             ids,
             "/// {description}\npub const {}: SettingId = SettingId({i});",

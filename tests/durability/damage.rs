@@ -108,6 +108,8 @@ fn files(dir: &Path) -> Files {
     // Who has the directory and how the server is reached is no data.
     all.remove(Path::new("threadgres.lock"));
     all.remove(Path::new("threadgres.address"));
+    all.remove(Path::new("postmaster.opts"));
+    all.remove(Path::new("postmaster.pid"));
     all
 }
 

@@ -80,9 +80,9 @@ fn bad_settings_touch_nothing() {
         let text = failure(&["serve", "-D", path, "-c", &setting]);
         assert!(text.contains("password"), "{text}");
     }
-    std::fs::write(data.join("threadgres.conf"), "port = 5432\nbroken\n").unwrap();
+    std::fs::write(data.join("postgresql.conf"), "port = 5432\nbroken\n").unwrap();
     let text = failure(&["serve", "-D", path]);
-    assert!(text.contains("threadgres.conf") && text.contains("line 2"), "{text}");
+    assert!(text.contains("postgresql.conf") && text.contains("line 2"), "{text}");
 }
 
 #[test]

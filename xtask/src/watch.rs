@@ -232,7 +232,7 @@ impl Console {
             .map_err(|e| format!("psql: {e}"))?;
         let input = child.stdin.take().ok_or("psql: no stdin")?;
         let output = child.stdout.take().ok_or("psql: no stdout")?;
-        let settings = data.join("threadgres.auto.conf");
+        let settings = data.join("postgresql.auto.conf");
         Ok(Console { child, input, output: BufReader::new(output).lines(), settings })
     }
 

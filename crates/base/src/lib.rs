@@ -1,6 +1,7 @@
 //! The vocabulary of every other crate: identifiers, the error type, and the tables of SQLSTATEs, wait
 //! events and settings. No I/O and no threads.
 
+pub mod config_file;
 pub mod error;
 pub mod faults;
 pub mod ids;

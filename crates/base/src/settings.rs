@@ -6,8 +6,8 @@
 //! with [`live_int`] and its kin; the server publishes them with [`publish_live`].
 //! Spelling, units and messages follow PostgreSQL (manual, section 20.1).
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{Error, Result, err};
 
@@ -70,6 +70,10 @@ pub enum Context {
     User,
     /// By a superuser's session.
     Superuser,
+    /// By any client when it connects.
+    Backend,
+    /// By a superuser when it connects.
+    SuperuserBackend,
     /// By the file or ALTER SYSTEM, while running.
     Sighup,
     /// At start only.
@@ -84,6 +88,8 @@ impl Context {
         match self {
             Context::User => "user",
             Context::Superuser => "superuser",
+            Context::Backend => "backend",
+            Context::SuperuserBackend => "superuser-backend",
             Context::Sighup => "sighup",
             Context::Postmaster => "postmaster",
             Context::Internal => "internal",
@@ -186,6 +192,69 @@ pub fn live_real(id: SettingId) -> f64 {
         (i64::MIN, Const::Real(v)) => v,
         (bits, _) => f64::from_bits(bits as u64),
     }
+}
+
+/// The kind of place that a server-wide value comes from, with `pg_settings`' words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Source {
+    /// The table.
+    #[default]
+    Default,
+    /// The server, which finds it out when it starts.
+    Override,
+    /// A file.
+    File,
+    /// The command line.
+    CommandLine,
+    /// The session that looks at it.
+    Session,
+}
+
+impl Source {
+    /// As `pg_settings` shows it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Source::Default => "default",
+            Source::Override => "override",
+            Source::File => "configuration file",
+            Source::CommandLine => "command line",
+            Source::Session => "session",
+        }
+    }
+}
+
+/// The place that a server-wide value comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Its kind.
+    pub source: Source,
+    /// The file and the line.
+    pub place: Option<(Arc<str>, u32)>,
+    /// The files have another value, which a restart will put in force.
+    pub pending_restart: bool,
+}
+
+/// The server-wide values with their origins, as `pg_settings` shows them.
+#[derive(Clone, Debug, Default)]
+pub struct ServerWide {
+    /// The values, to which RESET goes back in a session that began with nothing else.
+    pub settings: Settings,
+    /// Those of the settings that are in force, by number; without a row: the default.
+    pub origins: Vec<Origin>,
+}
+
+static SERVER_WIDE: Mutex<Option<Arc<ServerWide>>> = Mutex::new(None);
+
+/// Makes these what [`server_wide`] returns.
+pub fn publish_server_wide(values: ServerWide) {
+    let mut published = SERVER_WIDE.lock().unwrap_or_else(PoisonError::into_inner);
+    *published = Some(Arc::new(values));
+}
+
+/// The server-wide values with their origins.
+pub fn server_wide() -> Arc<ServerWide> {
+    let published = SERVER_WIDE.lock().unwrap_or_else(PoisonError::into_inner);
+    published.clone().unwrap_or_default()
 }
 
 /// Makes these the server-wide values that [`live_int`] and its kin return.
@@ -522,58 +591,6 @@ fn show_total(total: i128, is_time: bool) -> String {
     total.to_string()
 }
 
-/// Reads a configuration file in PostgreSQL's syntax: `name = value` or `name value`, `#` begins a
-/// comment, values may stand in single quotes with `''` for one. Later lines win.
-///
-/// # Errors
-/// `42601` naming file and line.
-pub fn parse_file(file: &str, text: &str) -> Result<Vec<(String, String)>> {
-    let mut out = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let bad = || err!(SYNTAX_ERROR, "syntax error in file \"{file}\" line {}", number + 1);
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let end = line.find(|c: char| c == '=' || c.is_whitespace()).ok_or_else(bad)?;
-        let name = &line[..end];
-        let rest = line[end..].trim_start();
-        let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
-        let value = if let Some(quoted) = rest.strip_prefix('\'') {
-            read_quoted(quoted).ok_or_else(bad)?
-        } else {
-            rest.split('#').next().unwrap_or_default().trim().to_owned()
-        };
-        if name.is_empty() || (value.is_empty() && !rest.starts_with('\'')) {
-            return Err(bad());
-        }
-        out.push((name.to_owned(), value));
-    }
-    Ok(out)
-}
-
-/// The text up to the closing quote; None when it is missing or followed by more than a comment.
-fn read_quoted(text: &str) -> Option<String> {
-    let mut value = String::new();
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\'' if chars.peek() == Some(&'\'') => {
-                chars.next();
-                value.push('\'');
-            }
-            '\'' => {
-                let rest: String = chars.collect();
-                let rest = rest.trim();
-                return (rest.is_empty() || rest.starts_with('#')).then_some(value);
-            }
-            '\\' => value.push(chars.next()?),
-            c => value.push(c),
-        }
-    }
-    None
-}
-
 /// Settings whose value is a list of names, each an identifier of its own: SET quotes them where they need it.
 const LISTS_OF_NAMES: [&str; 6] = [
     "local_preload_libraries",
@@ -690,13 +707,5 @@ mod tests {
         );
         assert_eq!(error("work_mem", "1min"), "invalid value for parameter \"work_mem\": \"1min\"");
         assert_eq!(error("fsync", "maybe"), "parameter \"fsync\" requires a Boolean value");
-    }
-
-    #[test]
-    fn files_are_read_as_postgresql_reads_them() {
-        let got = parse_file("f", "# c\nport = 5433 # x\nsearch_path 'a''b'\n").unwrap();
-        assert_eq!(got, [("port".into(), "5433".into()), ("search_path".into(), "a'b".into())]);
-        assert!(parse_file("f", "port\n").is_err());
-        assert!(parse_file("f", "x = 'y\n").is_err());
     }
 }

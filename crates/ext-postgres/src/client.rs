@@ -135,7 +135,12 @@ impl Client {
     /// # Errors
     /// As [`Client::open`].
     pub fn connect_physical(info: &Conninfo, application: &str) -> Result<Client> {
-        Client::open_as(info, application, Some("true"))
+        let password = match info.get("password") {
+            None => crate::passfile::password(info, "replication"),
+            Some(_) => None,
+        };
+        let complete = password.map(|password| info.with("password", &password));
+        Client::open_as(complete.as_ref().unwrap_or(info), application, Some("true"))
     }
 
     fn open_as(info: &Conninfo, application: &str, replication: Option<&str>) -> Result<Client> {

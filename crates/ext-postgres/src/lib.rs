@@ -25,6 +25,7 @@ mod import;
 mod local;
 mod modify;
 mod options;
+mod passfile;
 mod remote;
 mod scan;
 mod tls;

@@ -170,6 +170,14 @@ impl Conninfo {
         Ok(out)
     }
 
+    /// The same with one parameter more, or another value of it.
+    #[must_use]
+    pub fn with(&self, name: &str, value: &str) -> Conninfo {
+        let mut out = self.clone();
+        out.values.insert(name.to_owned(), value.to_owned());
+        out
+    }
+
     /// A parameter's value.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)

@@ -245,11 +245,13 @@ fn is_zombie(pid: Pid) -> bool {
 /// Tells the directory's server to read its settings again.
 ///
 /// # Errors
-/// When none is running, or the files hold an error (nothing is changed then).
+/// When none is running, or the files hold an error (which is put in force no more than the server can).
 pub fn reload(dir: &Path) -> Result<()> {
     let pid = running(dir)?;
-    config::Config::load(dir, Vec::new())?;
-    send(pid, Signal::SIGHUP)
+    // What is sound of the files is put in force all the same.
+    let checked = config::Config::load(dir, Vec::new());
+    send(pid, Signal::SIGHUP)?;
+    checked.map(drop)
 }
 
 /// Makes the directory's server, which follows another one, a primary, and waits until it is.

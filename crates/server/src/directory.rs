@@ -138,7 +138,7 @@ mod tests {
             Ok(())
         };
         sync_below(&data, &mut note).expect("all can be read");
-        for name in ["pg_hba.conf", "threadgres.conf", "threadgres.control", "base", "wal", ""] {
+        for name in ["pg_hba.conf", "postgresql.conf", "threadgres.control", "base", "wal", ""] {
             let path = data.join(name);
             let at = |path: &Path| synced.iter().position(|s| s == path);
             let own = at(&path).unwrap_or_else(|| panic!("{} is not synced", path.display()));

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use base::settings::{live_bool, setting};
+use base::settings::{Settings, Value, live_bool, publish_live, setting};
 use base::{Error, Result, err};
 use catalog::object::ids;
 use catalog::{CatalogTx, Object, Role};
@@ -12,7 +12,7 @@ use storage::Storage;
 use txn::Isolation;
 use wire::scram::{self, Verifier};
 
-use crate::{client_auth, config, control, directory};
+use crate::{client_auth, config, control, directory, postmaster};
 
 /// The options of `threadgres init`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +27,8 @@ pub struct InitOptions {
     pub group_access: bool,
     /// The first role's name; None: `postgres`.
     pub superuser: Option<String>,
+    /// Megabytes of a segment of the log; None: the usual ones.
+    pub segment_size_mb: Option<u64>,
 }
 
 /// Bytes of a role's name, without the end that PostgreSQL's clients count.
@@ -72,10 +74,16 @@ pub fn init(dir: &Path, options: &InitOptions) -> Result<()> {
         )
         .hint("--pwprompt asks for it, --pwfile FILE reads it."));
     }
+    if let Some(size) = options.segment_size_mb {
+        let mut settings = Settings::default();
+        settings.set(setting::WAL_SEGMENT_SIZE, Value::Int((size << 20) as i64));
+        publish_live(&settings);
+    }
     directory::claim(dir, options.group_access)?;
     Storage::create(dir)?;
     client_auth::write_rules(dir, method)?;
     config::write_default(dir)?;
+    postmaster::write_version(dir)?;
     if password.is_some() || options.superuser.is_some() {
         set_first_role(dir, options.superuser.as_deref(), password.as_deref())?;
     }

@@ -22,6 +22,7 @@
 #![deny(unsafe_code)]
 
 pub mod alerts;
+pub mod archive_recovery;
 pub mod archived;
 pub mod archiver;
 pub mod autovacuum;
@@ -43,6 +44,7 @@ pub mod notify;
 pub mod null_server;
 pub mod packages;
 mod partition_maintenance;
+pub mod postmaster;
 pub mod prepared;
 mod prewarmer;
 mod primary;

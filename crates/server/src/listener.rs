@@ -65,7 +65,7 @@ pub fn open(settings: &Settings) -> Result<Vec<Listener>> {
         }
     }
     for directory in socket_directories(settings) {
-        listeners.push(unix(Path::new(&directory), port)?);
+        listeners.push(unix(Path::new(&directory), port, &Access::of(settings)?)?);
     }
     if listeners.is_empty() {
         return Err(err!(
@@ -182,7 +182,39 @@ pub fn socket_path(directory: &Path, port: u16) -> PathBuf {
     directory.join(format!(".s.PGSQL.{port}"))
 }
 
-fn unix(directory: &Path, port: u16) -> Result<Listener> {
+/// Who may connect to a Unix socket.
+struct Access {
+    mode: u32,
+    group: Option<nix::unistd::Gid>,
+}
+
+impl Access {
+    /// As the settings say.
+    ///
+    /// # Errors
+    /// `22023` for a group that is none.
+    fn of(settings: &Settings) -> Result<Access> {
+        let mode = settings.int(setting::UNIX_SOCKET_PERMISSIONS) as u32;
+        let group = match settings.str(setting::UNIX_SOCKET_GROUP) {
+            "" => None,
+            name => Some(group(name)?),
+        };
+        Ok(Access { mode, group })
+    }
+}
+
+/// A group of the system by its name or number.
+fn group(name: &str) -> Result<nix::unistd::Gid> {
+    if let Ok(number) = name.parse() {
+        return Ok(nix::unistd::Gid::from_raw(number));
+    }
+    let found = nix::unistd::Group::from_name(name).ok().flatten();
+    found
+        .map(|group| group.gid)
+        .ok_or_else(|| err!(INVALID_PARAMETER_VALUE, "group \"{name}\" does not exist"))
+}
+
+fn unix(directory: &Path, port: u16, access: &Access) -> Result<Listener> {
     let path = socket_path(directory, port);
     if path.exists() {
         if UnixStream::connect(&path).is_ok() {
@@ -196,7 +228,10 @@ fn unix(directory: &Path, port: u16) -> Result<Listener> {
     let bind = || {
         let socket = RawSocket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.bind(&SockAddr::unix(&path)?)?;
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777))?;
+        if let Some(group) = access.group {
+            nix::unistd::chown(&path, None, Some(group))?;
+        }
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(access.mode))?;
         std::io::Result::Ok(socket)
     };
     let socket = bind().map_err(failed)?;
@@ -341,13 +376,16 @@ mod tests {
     fn a_dead_servers_socket_is_replaced_and_a_live_ones_is_not() {
         let dir = std::env::temp_dir().join(format!("threadgres-socket-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
-        let first = unix(&dir, 1).unwrap();
+        let access = Access { mode: 0o770, group: None };
+        let first = unix(&dir, 1, &access).unwrap();
+        let mode = std::fs::metadata(socket_path(&dir, 1)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o770);
         first.listen().unwrap();
-        assert_eq!(unix(&dir, 1).err().unwrap().code().as_str(), "55006");
+        assert_eq!(unix(&dir, 1, &access).err().unwrap().code().as_str(), "55006");
         drop(first);
         drop(std::os::unix::net::UnixListener::bind(socket_path(&dir, 1)).unwrap());
         assert!(socket_path(&dir, 1).exists());
-        unix(&dir, 1).unwrap();
+        unix(&dir, 1, &access).unwrap();
         std::fs::remove_dir_all(dir).unwrap();
     }
 }

@@ -1,5 +1,6 @@
 //! The life of the server's process: start, serve, stop.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,16 +15,19 @@ use sd_notify::NotifyState;
 use storage::Storage;
 use txn::TxnManager;
 
+use crate::archive_recovery::After;
 use crate::client_auth::ClientAuth;
 use crate::config::{Config, Overrides};
 use crate::http::endpoint::address;
 use crate::init::{self, InitOptions};
+use crate::listener::Listener;
+use crate::postmaster::Status;
 use crate::server::Server;
 use crate::signals::{self, Stop};
 use crate::standby::{self, Standby};
 use crate::{
-    control, directory, held, http, listener, log, prewarmer, primary, resize, saved_statistics,
-    supervisor, wait_sampler,
+    archive_recovery, control, directory, held, http, listener, log, postmaster, prewarmer,
+    primary, resize, saved_statistics, supervisor, wait_sampler,
 };
 
 /// Serves a data directory (a missing or empty one is initialised first) until it is told to stop.
@@ -55,6 +59,24 @@ pub fn serve(dir: &Path, overrides: Overrides, accept_loss_from: Option<Lsn>) ->
         init::init(dir, &InitOptions::default())?;
     }
     install_panic_hook();
+    let settings = config.values.settings.clone();
+    postmaster::begin(dir, &settings)?;
+    let served = recover_and_serve(dir, config, listeners, page, own_sockets);
+    postmaster::end(dir, &settings);
+    served
+}
+
+/// The part of [`serve`] during which tools see that a server runs.
+fn recover_and_serve(
+    dir: &Path,
+    config: Config,
+    listeners: Vec<Listener>,
+    page: Option<TcpListener>,
+    own_sockets: bool,
+) -> Result<()> {
+    if archive_recovery::recover(dir, &config.values.settings)? == After::Shutdown {
+        return Ok(());
+    }
     let (server, socket_paths) = start(dir, config)?;
     listener::check_reach(&listeners, &server.engine.catalog.shared().current())?;
     if let Some(page) = page {
@@ -68,6 +90,8 @@ pub fn serve(dir: &Path, overrides: Overrides, accept_loss_from: Option<Lsn>) ->
     }
     control::write_address(dir, &server.values().0.settings);
     say_ready(&server);
+    let is_ready = server.standby.is_ready();
+    postmaster::tell(dir, if is_ready { Status::Ready } else { Status::Standby });
     let result = until_stopped(&server);
     if own_sockets {
         remove_sockets(&socket_paths);
@@ -225,6 +249,7 @@ fn install_panic_hook() {
 fn until_stopped(server: &Arc<Server>) -> Result<()> {
     let mut stop = signals::wait(server);
     server.stop_admitting();
+    postmaster::tell(server.engine.storage.dir(), Status::Stopping);
     log::info(format_args!("received {stop:?} shutdown request"));
     if stop != Stop::Immediate {
         stop = drain(server, stop);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use base::settings::{publish_live, setting};
+use base::settings::{ServerWide, publish_live, publish_server_wide, setting};
 use base::{Error, Result, WaitEvent};
 use exec::Engine;
 use sched::lwlock::{parse_shared_limits, set_shared_limits};
@@ -16,7 +16,7 @@ use sched::{Mutex, Workers, clock};
 use crate::background::Background;
 use crate::client_auth::ClientAuth;
 use crate::client_auth::failures::Failures;
-use crate::config::{Config, Values};
+use crate::config::{Config, Entry, Values};
 use crate::counters::Counters;
 use crate::history::History;
 use crate::http::endpoint::Endpoint;
@@ -140,6 +140,7 @@ pub struct Server {
 fn publish(config: &Config) {
     let settings = &config.values.settings;
     publish_live(settings);
+    publish_server_wide(ServerWide { settings: settings.clone(), origins: config.origins.clone() });
     catalog::extension::set_control_path(settings.str(setting::EXTENSION_CONTROL_PATH));
     // It was checked when it was read.
     let limits = parse_shared_limits(settings.str(setting::LWLOCK_SHARED_LIMITS));
@@ -228,6 +229,14 @@ impl Server {
     /// The data directory.
     pub fn directory(&self) -> std::path::PathBuf {
         self.config.lock().dir().to_owned()
+    }
+
+    /// The lines of the settings' files as they are now.
+    ///
+    /// # Errors
+    /// As [`Config::file_entries`].
+    pub fn file_entries(&self) -> Result<Vec<Entry>> {
+        self.config.lock().file_entries()
     }
 
     /// Reads the settings' files again.

@@ -29,7 +29,7 @@ use sd_notify::NotifyState;
 
 use crate::config::{Config, Overrides};
 use crate::listener::{self, Listener};
-use crate::{control, log, signals};
+use crate::{control, log, postmaster, signals};
 
 /// First number of the descriptors that the server inherits.
 const FIRST_DESCRIPTOR: i32 = 100;
@@ -74,13 +74,21 @@ pub fn supervise(dir: &Path, overrides: Overrides, arguments: &[String]) -> Resu
         dir,
         overrides,
         long_life: if tiny { Duration::ZERO } else { LONG_LIFE },
+        started: postmaster::now(),
     };
-    supervisor.run()
+    let code = supervisor.run();
+    postmaster::end(dir, &config.values.settings);
+    code
 }
 
 /// Whether a supervisor has started this process.
 pub fn is_supervised() -> bool {
     std::env::var_os(SUPERVISOR).is_some()
+}
+
+/// The supervisor that has started this process.
+pub(crate) fn supervising() -> Option<u32> {
+    std::env::var(SUPERVISOR).ok()?.parse().ok()
 }
 
 /// Called by the server: it ends when its supervisor does.
@@ -133,6 +141,8 @@ struct Supervisor<'a> {
     overrides: Overrides,
     /// [`LONG_LIFE`], but for tests.
     long_life: Duration,
+    /// When this process was started, in seconds since 1970.
+    started: u64,
 }
 
 /// The measure to take with a server that has ended.
@@ -188,6 +198,7 @@ impl Supervisor<'_> {
             .env("LISTEN_FDS", self.listeners.to_string())
             .env("LISTEN_FDS_FIRST_FD", FIRST_DESCRIPTOR.to_string())
             .env_remove("LISTEN_PID")
+            .env(postmaster::STARTED, self.started.to_string())
             .env(SUPERVISOR, std::process::id().to_string());
         command.spawn().map_err(|e| Error::io("start the server", &e))
     }

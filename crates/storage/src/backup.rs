@@ -146,6 +146,8 @@ impl Backup {
                 crate::maps::MAPS,
                 "threadgres.address",
                 "standby.",
+                "recovery.signal",
+                "postmaster.",
             ];
             let passing = name.ends_with(".tmp") || name.ends_with(".pid") || name.starts_with('.');
             if path.is_file() && !passing && !own.iter().any(|own| name.starts_with(own)) {

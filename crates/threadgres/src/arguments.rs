@@ -43,6 +43,15 @@ pub enum Command {
         /// As root, too.
         allow_root: bool,
     },
+    /// `show`.
+    Show {
+        /// Data directory.
+        dir: PathBuf,
+        /// Settings given by options.
+        settings: Overrides,
+        /// The setting to be printed.
+        name: String,
+    },
     /// `promote`.
     Promote {
         /// Data directory.
@@ -56,6 +65,8 @@ pub enum Command {
         dir: PathBuf,
         /// The new primary.
         url: String,
+        /// Whether the directory follows it from the next start on.
+        follow: bool,
     },
     /// `init`.
     Init {
@@ -171,7 +182,7 @@ fn serve() -> clap::Command {
             letter("host", 'h', "ADDRESS", "Where it listens, over listen_addresses"),
             letter("port", 'p', "PORT", "The port, over the setting port"),
             letter("sockets", 'k', "SOCKETDIR", "The Unix socket's folder, over unix_socket_directories"),
-            letter("setting", 'c', "NAME=VALUE", "A setting, over those of DIR/threadgres.conf")
+            letter("setting", 'c', "NAME=VALUE", "A setting, over those of DIR/postgresql.conf")
                 .action(ArgAction::Append),
             switch("single-process", "Runs without the supervisor"),
             option("standby-of", "URL", "Follows the server at URL; a missing or empty directory becomes a copy of it first"),
@@ -192,6 +203,8 @@ fn init() -> clap::Command {
         switch("pwprompt", "Asks for the first role's password").short('W'),
         option("pwfile", "FILE", "Reads the first role's password from a file"),
         switch("allow-group-access", "Lets the owner's group read the files").short('g'),
+        option("wal-segsize", "MB", "The size of a segment of the log, in megabytes")
+            .value_parser(segment),
         allow_root(),
     ])
 }
@@ -220,13 +233,18 @@ pub fn program() -> clap::Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Threadgres: a threaded server that speaks PostgreSQL")
         .after_help(
-            "Settings are in DIR/threadgres.conf; -c overrides them. As root serve and init run with --allow-root only, or with \
+            "Settings are in DIR/postgresql.conf; -c overrides them. As root serve and init run with --allow-root only, or with \
              THREADGRES_ALLOW_ROOT=1 in the environment.",
         )
         .subcommand_required(true)
         .subcommands([
             serve(),
             init(),
+            on_directory("show", "Prints the value that a setting has in a directory").args([
+                letter("setting", 'c', "NAME=VALUE", "A setting, over those of DIR/postgresql.conf")
+                    .action(ArgAction::Append),
+                Arg::new("name").value_name("NAME").required(true).help("The setting"),
+            ]),
             on_directory("stop", "Stops the directory's server and waits until it has gone").args([
                 letter("mode", 'm', "MODE", "smart waits for clients, fast ends their sessions, immediate leaves the rest to recovery [default: fast]")
                     .value_parser(mode),
@@ -240,7 +258,10 @@ pub fn program() -> clap::Command {
                     "Makes a directory that was a primary's a standby's of the server at URL: gives up what was written there \
                      after the histories parted, and fetches the pages that differ. Serve DIR afterwards.",
                 )
-                .arg(option("from", "URL", "The new primary").required(true)),
+                .args([
+                    option("from", "URL", "The new primary").required(true),
+                    switch("no-follow", "Leaves the settings alone and writes no standby.signal: what follows is the caller's"),
+                ]),
             on_directory("check", "Reads every file, table and index of a directory that nobody serves and says what is damaged"),
             restore(),
             on_directory("upgrade", "Makes a directory that an earlier version left one of this version's format (as serve does)"),
@@ -333,8 +354,11 @@ fn settings(matches: &ArgMatches) -> Result<Overrides, String> {
     for (option, name) in
         [("host", "listen_addresses"), ("port", "port"), ("sockets", "unix_socket_directories")]
     {
-        let value = text(matches, option).map(|value| (name.to_owned(), value));
-        placed.extend(matches.index_of(option).zip(value));
+        // Not every command has these.
+        let given = matches.try_get_one::<String>(option).ok().flatten().cloned();
+        let value = given.map(|value| (name.to_owned(), value));
+        let index = value.is_some().then(|| matches.index_of(option)).flatten();
+        placed.extend(index.zip(value));
     }
     let given = matches.get_many::<String>("setting").into_iter().flatten();
     for (index, given) in matches.indices_of("setting").into_iter().flatten().zip(given) {
@@ -365,6 +389,11 @@ fn mode(word: &str) -> Result<Stop, String> {
     }
 }
 
+fn segment(word: &str) -> Result<u64, String> {
+    let size = word.parse().ok().filter(|mb: &u64| mb.is_power_of_two() && *mb <= 1024);
+    size.ok_or_else(|| format!("{word} is not a power of two between 1 and 1024"))
+}
+
 fn seconds(word: &str) -> Result<u64, String> {
     word.parse().map_err(|_| format!("{word} is not a number of seconds"))
 }
@@ -387,7 +416,16 @@ fn build(name: &str, matches: &ArgMatches) -> Result<Command, String> {
         "restore" => build_restore(dir(), matches)?,
         "upgrade" => Command::Upgrade { dir: dir() },
         "promote" => Command::Promote { dir: dir(), timeout_s: timeout_s() },
-        "rewind" => Command::Rewind { dir: dir(), url: text(matches, "from").unwrap_or_default() },
+        "rewind" => Command::Rewind {
+            dir: dir(),
+            url: text(matches, "from").unwrap_or_default(),
+            follow: !matches.get_flag("no-follow"),
+        },
+        "show" => Command::Show {
+            dir: dir(),
+            settings: settings(matches)?,
+            name: text(matches, "name").unwrap_or_default(),
+        },
         "check" => Command::Check { dir: dir() },
         "status" => Command::Status { dir: dir() },
         "reload" => Command::Reload { dir: dir() },
@@ -412,6 +450,7 @@ fn build_init(dir: PathBuf, matches: &ArgMatches) -> Result<Command, String> {
         password_file: text(matches, "pwfile").map(PathBuf::from),
         group_access: matches.get_flag("allow-group-access"),
         superuser: text(matches, "username"),
+        segment_size_mb: matches.get_one("wal-segsize").copied(),
     };
     if options.prompt && options.password_file.is_some() {
         return Err("--pwprompt and --pwfile exclude each other".to_owned());

@@ -60,6 +60,7 @@ fn run(command: Command) -> base::Result<ExitCode> {
             allow_root,
         } => {
             refuse_root(allow_root)?;
+            let (dir, settings) = server::config::locate(&dir, settings)?;
             // A supervisor has done that before its first start.
             if let Some(url) = standby_of.filter(|_| !server::supervisor::is_supervised()) {
                 server::standby::clone::prepare(&dir, &url)?;
@@ -69,6 +70,7 @@ fn run(command: Command) -> base::Result<ExitCode> {
         }
         Command::Serve { dir, settings, single: false, standby_of, allow_root, .. } => {
             refuse_root(allow_root)?;
+            let (dir, settings) = server::config::locate(&dir, settings)?;
             if let Some(url) = standby_of {
                 server::standby::clone::prepare(&dir, &url)?;
             }
@@ -108,9 +110,13 @@ fn run(command: Command) -> base::Result<ExitCode> {
             control::promote(&dir, Duration::from_secs(timeout_s))?;
             println!("promoted");
         }
-        Command::Rewind { dir, url } => {
-            let rewound = server::standby::rewind::rewind(&dir, &url)?;
+        Command::Rewind { dir, url, follow } => {
+            let rewound = server::standby::rewind::rewind(&dir, &url, follow)?;
             println!("{rewound}\nserve it with: threadgres serve -D {}", dir.display());
+        }
+        Command::Show { dir, settings, name } => {
+            let (dir, settings) = server::config::locate(&dir, settings)?;
+            println!("{}", server::config::shown(&dir, settings, &name)?);
         }
         Command::Reload { dir } => control::reload(&dir)?,
         Command::Status { dir } => {

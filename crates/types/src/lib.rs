@@ -30,7 +30,7 @@ pub mod opclass;
 pub mod open;
 pub mod order;
 pub mod range;
-mod regex;
+pub mod regex;
 pub mod row;
 #[cfg(test)]
 mod testing;

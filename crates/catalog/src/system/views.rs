@@ -1,7 +1,7 @@
 //! Views of PostgreSQL over the tables of the other files, and `information_schema`.
 
 use base::Result;
-use base::settings::{Kind, SETTINGS, SettingId, Unit, Value, is_mode, show};
+use base::settings::{Context, Kind, SETTINGS, SettingId, Source, Unit, Value, is_mode, show};
 use types::{Datum, oids};
 
 use super::row::{Row, array, row, text};
@@ -144,14 +144,26 @@ pub(super) fn pg_indexes(cx: &SystemCx<'_>) -> Rows {
 }
 
 pub(super) fn pg_settings(cx: &SystemCx<'_>) -> Rows {
+    let server_wide = base::settings::server_wide();
+    // The places of files are told to those only who may read all settings.
+    let rights = Rights { catalog: cx.catalog, database: cx.database };
+    let all = rights.has_rights_of(cx.role, READ_ALL_SETTINGS);
     let one = |n: usize| {
         let (id, def) = (SettingId(n as u16), &SETTINGS[n]);
+        let origin = server_wide.origins.get(n).cloned().unwrap_or_default();
         let plain = |value: &Value| match value {
             Value::Int(v) if !is_mode(id) => v.to_string(),
+            Value::Real(v) => v.to_string(),
             other => show(id, other),
         };
         let value = plain(cx.settings.get(id));
-        let boot = plain(&def.default.value());
+        let (boot, reset) = (plain(&def.default.value()), plain(server_wide.settings.get(id)));
+        let source = match cx.settings.get(id) == server_wide.settings.get(id) {
+            true => origin.source,
+            // The server sets it for each session, nobody else can.
+            false if def.context == Context::Internal => Source::Override,
+            false => Source::Session,
+        };
         let (kind, range, words) = match def.kind {
             Kind::Bool => ("bool", None, None),
             Kind::String => ("string", None, None),
@@ -166,9 +178,13 @@ pub(super) fn pg_settings(cx: &SystemCx<'_>) -> Rows {
             .set("short_desc", def.description)
             .set("context", def.context.as_str())
             .set("vartype", kind)
-            .set("source", if value == boot { "default" } else { "configuration file" })
-            .fill(&["boot_val", "reset_val"], text(&boot))
-            .set("pending_restart", false);
+            .set("source", source.as_str())
+            .set("boot_val", boot.as_str())
+            .set("reset_val", reset.as_str())
+            .set("pending_restart", origin.pending_restart);
+        if let Some((file, line)) = origin.place.filter(|_| all && source == Source::File) {
+            out = out.set("sourcefile", &*file).set("sourceline", line as i32);
+        }
         // PostgreSQL has no unit below a millisecond.
         if !matches!(def.unit, Unit::None | Unit::Us) {
             out = out.set("unit", def.unit.suffix());
@@ -182,21 +198,21 @@ pub(super) fn pg_settings(cx: &SystemCx<'_>) -> Rows {
         }
         out.done()
     };
-    // Where files are is told to those only who may read all settings.
-    let rights = Rights { catalog: cx.catalog, database: cx.database };
-    let all = rights.has_rights_of(cx.role, READ_ALL_SETTINGS);
     let shown = |n: &usize| all || !SettingId(*n as u16).is_secret();
     Ok((0..SETTINGS.len()).filter(shown).map(one).collect())
 }
 
 /// A real number's least or greatest value, as `%g` prints it.
 fn bound(value: f64) -> String {
-    if value.abs() < 1e15 {
+    if value.abs() < 1e6 {
         return value.to_string();
     }
     let text = format!("{value:.5e}");
     match text.split_once('e') {
-        Some((digits, exponent)) => format!("{digits}e+{exponent}"),
+        Some((digits, exponent)) => {
+            let digits = digits.trim_end_matches('0').trim_end_matches('.');
+            format!("{digits}e+{exponent:0>2}")
+        }
         None => text,
     }
 }

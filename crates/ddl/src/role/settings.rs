@@ -92,9 +92,9 @@ fn check(name: &str, value: Option<&str>, superuser: bool) -> Result<()> {
     };
     let name = id.def().name;
     match id.def().context {
-        Context::User => {}
-        Context::Superuser if superuser => {}
-        Context::Superuser => {
+        Context::User | Context::Backend => {}
+        Context::Superuser | Context::SuperuserBackend if superuser => {}
+        Context::Superuser | Context::SuperuserBackend => {
             return Err(denied(&format!("permission denied to set parameter \"{name}\"")));
         }
         _ => {

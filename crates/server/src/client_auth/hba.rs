@@ -6,7 +6,7 @@
 //!   type      databases   roles    addresses    method          options
 //! ```
 //! Left out, and an error where they stand: host names (they need look-ups of names), files (`@name`,
-//! `include`), user name maps, GSSAPI, SSPI, LDAP, RADIUS, PAM and ident.
+//! `include`), GSSAPI, SSPI, LDAP, RADIUS, PAM and ident.
 
 use std::net::IpAddr;
 
@@ -106,6 +106,8 @@ pub struct Rule {
     pub method: Method,
     /// The demand on its certificate.
     pub client_cert: ClientCert,
+    /// The map of names, of peer and cert.
+    pub map: Option<String>,
     options: Vec<String>,
 }
 
@@ -289,7 +291,7 @@ fn interfaces(wanted: impl Fn(IpAddr, IpAddr) -> bool) -> bool {
 }
 
 /// Lines with their numbers; a backslash at the end joins a line with the next.
-fn logical_lines(text: &str) -> Vec<(usize, String)> {
+pub(super) fn logical_lines(text: &str) -> Vec<(usize, String)> {
     let mut out: Vec<(usize, String)> = Vec::new();
     let mut joins = false;
     for (index, line) in text.lines().enumerate() {
@@ -304,6 +306,12 @@ fn logical_lines(text: &str) -> Vec<(usize, String)> {
         joins = continues;
     }
     out
+}
+
+/// The texts of [`split`].
+pub(super) fn words(line: &str) -> Result<Vec<Vec<String>>, String> {
+    let texts = |field: Vec<Word>| field.into_iter().map(|word| word.text).collect();
+    Ok(split(line)?.into_iter().map(texts).collect())
 }
 
 /// Fields of a line, each a list of words: blanks separate fields, commas words.
@@ -401,7 +409,7 @@ fn rule(line: usize, text: &str, fields: &[Vec<Word>]) -> Result<Rule, String> {
     }
     let mut client_cert =
         if method == Method::Cert { ClientCert::VerifyFull } else { ClientCert::Off };
-    let mut options = Vec::new();
+    let (mut options, mut map) = (Vec::new(), None);
     for field in fields {
         let option = &single(field, "authentication option")?.text;
         let (name, value) = option
@@ -418,7 +426,15 @@ fn rule(line: usize, text: &str, fields: &[Vec<Word>]) -> Result<Rule, String> {
             ("clientcert", value) => {
                 return Err(format!("invalid value for clientcert: \"{value}\""));
             }
-            ("map", _) => return Err("user name maps are not supported".to_owned()),
+            ("map", name) if matches!(method, Method::Peer | Method::Cert) => {
+                map = Some(name.to_owned());
+            }
+            ("map", _) => {
+                let methods = "ident, peer, gssapi, sspi, and cert";
+                return Err(format!(
+                    "authentication option \"map\" is only valid for authentication methods {methods}"
+                ));
+            }
             (name, _) => {
                 return Err(format!("unrecognized authentication option name: \"{name}\""));
             }
@@ -438,6 +454,7 @@ fn rule(line: usize, text: &str, fields: &[Vec<Word>]) -> Result<Rule, String> {
         netmask_text,
         method,
         client_cert,
+        map,
         options,
     })
 }

@@ -2,6 +2,7 @@
 //! it once, so what changes holds for those that come later.
 //!
 //! * [`hba`] says which clients must show what (`pg_hba.conf`);
+//! * [`ident`] which roles a user of the system, or the owner of a certificate, may be (`pg_ident.conf`);
 //! * [`tls`] encrypts;
 //! * [`failures`] makes those who guess wait.
 //!
@@ -9,25 +10,31 @@
 
 pub mod failures;
 pub mod hba;
+pub mod ident;
 pub mod tls;
 pub mod x509;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::settings::Settings;
+use base::settings::{Settings, setting};
 use base::{Error, Result};
 
 use hba::Hba;
+use ident::Ident;
 use tls::Tls;
 
 /// The file that says who may come in.
 pub const HBA_FILE: &str = "pg_hba.conf";
+/// The file that maps names.
+pub const IDENT_FILE: &str = "pg_ident.conf";
 
 /// See the module's documentation.
 pub struct ClientAuth {
     /// The rules.
     pub hba: Hba,
+    /// The maps of names that rules refer to.
+    pub ident: Ident,
     /// Certificate and key, if clients may encrypt.
     pub tls: Option<Arc<Tls>>,
 }
@@ -38,23 +45,52 @@ impl ClientAuth {
     /// # Errors
     /// One clear line: a file that can't be read, a line that means nothing.
     pub fn load(dir: &Path, settings: &Settings) -> Result<ClientAuth> {
-        let hba = hba(dir)?;
+        let hba = hba(&hba_path(dir, settings))?;
         if let Some(error) = hba.first_error() {
             return Err(error);
         }
-        Ok(ClientAuth { hba, tls: tls::load(dir, settings)?.map(Arc::new) })
+        // Without a file nobody is mapped; lines without meaning are passed over, as the log says.
+        let ident = ident(&ident_path(dir, settings)).unwrap_or_default();
+        for error in ident.errors() {
+            crate::log::error(0, &error, None);
+        }
+        Ok(ClientAuth { hba, ident, tls: tls::load(dir, settings)?.map(Arc::new) })
     }
 }
 
-/// The file as it is now, with what is wrong in it.
+/// Where the rules are.
+pub fn hba_path(dir: &Path, settings: &Settings) -> PathBuf {
+    path_of(dir, settings.str(setting::HBA_FILE), HBA_FILE)
+}
+
+/// Where the maps of names are.
+pub fn ident_path(dir: &Path, settings: &Settings) -> PathBuf {
+    path_of(dir, settings.str(setting::IDENT_FILE), IDENT_FILE)
+}
+
+fn path_of(dir: &Path, given: &str, name: &str) -> PathBuf {
+    if given.is_empty() { dir.join(name) } else { PathBuf::from(given) }
+}
+
+fn text(path: &Path) -> Result<String> {
+    let failed = |e| Error::io(format_args!("read file \"{}\"", path.display()), &e);
+    std::fs::read_to_string(path).map_err(failed)
+}
+
+/// The file of rules as it is now, with what is wrong in it.
 ///
 /// # Errors
 /// When it can't be read.
-pub fn hba(dir: &Path) -> Result<Hba> {
-    let path = dir.join(HBA_FILE);
-    let text = std::fs::read_to_string(&path);
-    let failed = |e| Error::io(format_args!("read file \"{}\"", path.display()), &e);
-    Ok(Hba::parse(&text.map_err(failed)?))
+pub fn hba(path: &Path) -> Result<Hba> {
+    Ok(Hba::parse(&text(path)?))
+}
+
+/// The file of maps as it is now, with what is wrong in it.
+///
+/// # Errors
+/// When it can't be read.
+pub fn ident(path: &Path) -> Result<Ident> {
+    Ok(Ident::parse(&text(path)?))
 }
 
 /// Writes the rules of a new data directory: everybody on this machine by this method, nobody else. By
@@ -65,7 +101,10 @@ pub fn hba(dir: &Path) -> Result<Hba> {
 pub fn write_rules(dir: &Path, method: &str) -> Result<()> {
     let path = dir.join(HBA_FILE);
     let failed = |e| Error::io(format_args!("write file \"{}\"", path.display()), &e);
-    std::fs::write(&path, rules(method)).map_err(failed)
+    std::fs::write(&path, rules(method)).map_err(failed)?;
+    let path = dir.join(IDENT_FILE);
+    let failed = |e| Error::io(format_args!("write file \"{}\"", path.display()), &e);
+    std::fs::write(&path, ident::DEFAULT).map_err(failed)
 }
 
 fn rules(method: &str) -> String {

@@ -287,7 +287,9 @@ impl SessionState {
             return Err(Refusal { error, log: matched(rule) });
         };
         let by_name = rule.client_cert == ClientCert::VerifyFull;
-        if !by_name || certificate.common_name == login.user {
+        let auth = self.server.client_auth();
+        let map = rule.map.as_deref();
+        if !by_name || auth.ident.allows(map, &certificate.common_name, &login.user) {
             return Ok(());
         }
         let error = err!(
@@ -306,7 +308,9 @@ impl SessionState {
     /// Whether the operating system's user has the role's name.
     fn check_peer(&self, rule: &Rule, login: &Login) -> Result<(), Refusal> {
         let name = self.socket.peer_user();
-        if name.as_deref() == Some(&login.user) {
+        let auth = self.server.client_auth();
+        let is_allowed = |name: &String| auth.ident.allows(rule.map.as_deref(), name, &login.user);
+        if name.as_ref().is_some_and(is_allowed) {
             return Ok(());
         }
         let error = err!(

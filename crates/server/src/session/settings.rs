@@ -124,6 +124,8 @@ pub struct SessionSettings {
     pub read_only: bool,
     /// `default_transaction_deferrable`.
     pub deferrable: bool,
+    /// The session has not begun: what can be set at its beginning only still can.
+    is_beginning: bool,
 }
 
 /// Which statements are logged before they run.
@@ -200,6 +202,7 @@ impl SessionSettings {
             isolation: Isolation::ReadCommitted,
             read_only: false,
             deferrable: false,
+            is_beginning: true,
         };
         new.changed();
         new
@@ -258,6 +261,7 @@ impl SessionSettings {
 
     /// The values that the session begins with are set: RESET goes back to them.
     pub fn started_up(&mut self) {
+        self.is_beginning = false;
         self.before = None;
         self.reset = self.lasting.clone();
         self.reset_own = self.own;
@@ -575,7 +579,11 @@ impl SessionSettings {
 
     /// Whether the session may change it at all.
     fn changeable(&self, id: SettingId) -> Result<()> {
-        changeable_by(self.identity.superuser, id)
+        match id.def().context {
+            Context::Backend if self.is_beginning => Ok(()),
+            Context::SuperuserBackend if self.is_beginning && self.identity.superuser => Ok(()),
+            _ => changeable_by(self.identity.superuser, id),
+        }
     }
 
     /// Schemas to search; after [`SessionSettings::resolve_path`].
@@ -586,7 +594,9 @@ impl SessionSettings {
 
 /// Whether it can be changed by a superuser, or by others.
 fn changeable_by(superuser: bool, id: SettingId) -> Result<()> {
-    if id.def().context == Context::Superuser && !superuser {
+    let wants_superuser =
+        matches!(id.def().context, Context::Superuser | Context::SuperuserBackend);
+    if wants_superuser && !superuser {
         return Err(err!(
             INSUFFICIENT_PRIVILEGE,
             "permission denied to set parameter \"{}\"",
@@ -601,6 +611,7 @@ fn changeable(id: SettingId) -> Result<()> {
     let def = id.def();
     let why = match def.context {
         Context::User | Context::Superuser => return Ok(()),
+        Context::Backend | Context::SuperuserBackend => "cannot be set after connection start",
         Context::Sighup => "cannot be changed now",
         Context::Postmaster => "cannot be changed without restarting the server",
         Context::Internal => "cannot be changed",

@@ -16,8 +16,8 @@ use ext_postgres::client::Client;
 const BLOCK: usize = 512;
 
 /// Files of the primary that are its own.
-const LEFT_OUT: [&str; 5] =
-    ["slots/", "archived", "threadgres.address", "statistics", "standby.state"];
+const LEFT_OUT: [&str; 6] =
+    ["slots/", "archived", "threadgres.address", "statistics", "standby.state", "postmaster."];
 
 /// Makes a directory that is missing or empty a standby's, by a copy of the primary. One that holds a database is made
 /// to follow from its next start on, if it is a standby's already.

@@ -18,7 +18,14 @@ use ext_postgres::client::Client;
 /// Pages whose sums go with one command.
 const PAGES: u64 = 2048;
 /// Files that are the server's own: they stay if they are there.
-const OWN: [&str; 4] = ["threadgres.conf", "threadgres.auto.conf", "pg_hba.conf", "pg_ident.conf"];
+const OWN: [&str; 6] = [
+    "postgresql.conf",
+    "postgresql.auto.conf",
+    "threadgres.conf",
+    "threadgres.auto.conf",
+    "pg_hba.conf",
+    "pg_ident.conf",
+];
 
 /// The outcome of a rewind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,11 +57,12 @@ impl fmt::Display for Rewound {
     }
 }
 
-/// Makes a directory that was a primary's a standby's of the server at `url`.
+/// Makes a directory that was a primary's a standby's of the server at `url`; without `follow` only its pages become that
+/// server's, and whoever called says what the directory is.
 ///
 /// # Errors
 /// `55006` when a server has it; `55000` for another database's; `08006`, and what the primary says; I/O.
-pub fn rewind(dir: &Path, url: &str) -> Result<Rewound> {
+pub fn rewind(dir: &Path, url: &str, follow: bool) -> Result<Rewound> {
     let info = Conninfo::parse(url)
         .map_err(|why| err!(SYNTAX_ERROR, "invalid connection string syntax: {why}"))?;
     let rewind = Rewind::open(dir)?;
@@ -88,8 +96,10 @@ pub fn rewind(dir: &Path, url: &str) -> Result<Rewound> {
         std::fs::remove_file(&state)
             .map_err(|e| base::Error::io(format_args!("remove file \"{STATE}\""), &e))?;
     }
-    point(dir, url)?;
-    write_file(dir, SIGNAL, "")?;
+    if follow {
+        point(dir, url)?;
+        write_file(dir, SIGNAL, "")?;
+    }
     Ok(done)
 }
 

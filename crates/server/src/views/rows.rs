@@ -1,6 +1,5 @@
 //! The rows of each statistics view.
 
-use base::settings::show;
 use types::Datum;
 
 use super::{
@@ -85,6 +84,7 @@ pub fn rows(server: &Server, database: u32, view: &str) -> Vec<Vec<Datum>> {
         "pg_java_threads" => java_threads(),
         "pg_file_settings" => file_settings(server),
         "pg_hba_file_rules" => hba_rules(server),
+        "pg_ident_file_mappings" => ident_maps(server),
         "pg_timezone_names" => zones::names(),
         "pg_timezone_abbrevs" => zones::abbreviations(),
         _ => Vec::new(),
@@ -93,7 +93,16 @@ pub fn rows(server: &Server, database: u32, view: &str) -> Vec<Vec<Datum>> {
 
 /// The rules as the file has them now, whether they are in force or not.
 fn hba_rules(server: &Server) -> Vec<Vec<Datum>> {
-    crate::client_auth::hba(&server.directory()).map(|hba| hba.rows()).unwrap_or_default()
+    let (values, _) = server.values();
+    let path = crate::client_auth::hba_path(&server.directory(), &values.settings);
+    crate::client_auth::hba(&path).map(|hba| hba.rows()).unwrap_or_default()
+}
+
+/// The maps of names as the file has them now.
+fn ident_maps(server: &Server) -> Vec<Vec<Datum>> {
+    let (values, _) = server.values();
+    let path = crate::client_auth::ident_path(&server.directory(), &values.settings);
+    crate::client_auth::ident(&path).map(|maps| maps.rows()).unwrap_or_default()
 }
 
 fn java_threads() -> Vec<Vec<Datum>> {
@@ -110,25 +119,21 @@ fn java_threads() -> Vec<Vec<Datum>> {
     java::threads().into_iter().map(row).collect()
 }
 
-/// The lines of the files, as `pg_file_settings` shows them.
+/// The lines of the files as they are now, as `pg_file_settings` shows them.
 fn file_settings(server: &Server) -> Vec<Vec<Datum>> {
-    let (values, _) = server.values();
-    let defaults = base::settings::Settings::default();
-    let mut rows = Vec::new();
-    for (i, def) in base::settings::SETTINGS.iter().enumerate() {
-        let id = base::settings::SettingId(i as u16);
-        let value = values.settings.get(id);
-        if value != defaults.get(id) {
-            rows.push(vec![
-                Datum::Null,
-                Datum::Null,
-                Datum::Int4(rows.len() as i32 + 1),
-                text(def.name),
-                text(&show(id, value)),
-                Datum::Bool(true),
-                Datum::Null,
-            ]);
-        }
-    }
-    rows
+    let optional = |value: Option<&String>| value.map_or(Datum::Null, |value| text(value));
+    let row = |(index, entry): (usize, &crate::config::Entry)| {
+        let is_known = entry.name.is_some();
+        vec![
+            if entry.file.is_empty() { Datum::Null } else { text(&entry.file) },
+            if entry.line == 0 { Datum::Null } else { Datum::Int4(entry.line as i32) },
+            Datum::Int4(index as i32 + 1),
+            optional(entry.name.as_ref()),
+            optional(is_known.then_some(&entry.value)),
+            Datum::Bool(entry.applied),
+            optional(entry.error.as_ref()),
+        ]
+    };
+    let entries = server.file_entries().unwrap_or_default();
+    entries.iter().enumerate().map(row).collect()
 }

@@ -42,6 +42,34 @@ pub(crate) struct Regex {
     groups: usize,
 }
 
+/// A pattern for callers that have no expression.
+pub struct Pattern(Regex);
+
+impl std::fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Pattern")
+    }
+}
+
+impl Pattern {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// `2201B`.
+    pub fn new(pattern: &str) -> Result<Pattern> {
+        Regex::new(pattern, Flags::default()).map(Pattern)
+    }
+
+    /// The first group of the first match, if there is one; None: no match.
+    ///
+    /// # Errors
+    /// `2201B` for what is too much work.
+    pub fn first_group<'s>(&self, s: &'s str) -> Result<Option<Option<&'s str>>> {
+        let found = self.0.all(s, 0, 1)?.pop();
+        Ok(found.map(|found| found.get(1).cloned().flatten().map(|range| &s[range])))
+    }
+}
+
 /// A match: the whole, then the groups, as ranges of bytes.
 pub(crate) type Found = Vec<Option<Range<usize>>>;
 
