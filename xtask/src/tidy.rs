@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use crate::{circles, docs, links, root};
 
 /// The crates from the lowest to the highest; each may use only those before it (the table in ARCHITECTURE.md).
-const LAYERS: [&str; 24] = [
+const LAYERS: [&str; 25] = [
     "base",
     "sched",
     "storage",
     "txn",
+    "postgresql-tools",
     "access",
     "types",
     "textsearch",

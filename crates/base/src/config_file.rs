@@ -5,7 +5,7 @@
 //!   value:  word | number with a unit attached | 'text, with '' or \' for a quote'
 //! ```
 //! A file is read line by line: a line that means nothing is an error of that line, and the others still count.
-//! What the names mean, and which files `include` names, is the caller's.
+//! The meaning of the names, and the files that `include` names, are the caller's.
 
 /// One line that is neither empty nor a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub fn parse(text: &str) -> Vec<Line> {
     text.lines().enumerate().filter_map(line).collect()
 }
 
-/// What a line says; None: nothing.
+/// The setting and the value of a line; None: it has neither.
 fn parse_line(line: &str) -> Result<Option<(String, String)>, Near> {
     let mut rest = line;
     let Some(first) = token(&mut rest) else { return Ok(None) };
@@ -125,7 +125,7 @@ fn is_letter(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_' || !c.is_ascii()
 }
 
-/// What may stand in a word without quotes.
+/// Characters of a word without quotes.
 fn is_word(c: char) -> bool {
     is_letter(c) || c.is_ascii_digit() || matches!(c, '-' | '.' | '_' | ':' | '/')
 }

@@ -13,7 +13,7 @@ use crate::{log, standby};
 /// The file that asks for it.
 pub const SIGNAL: &str = "recovery.signal";
 
-/// What follows a recovery.
+/// The step after a recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
     /// The server serves.

@@ -182,7 +182,7 @@ pub fn socket_path(directory: &Path, port: u16) -> PathBuf {
     directory.join(format!(".s.PGSQL.{port}"))
 }
 
-/// Who may connect to a Unix socket.
+/// The rights of a Unix socket's file.
 struct Access {
     mode: u32,
     group: Option<nix::unistd::Gid>,

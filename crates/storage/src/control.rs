@@ -44,7 +44,7 @@ const VERSION: u32 = 6;
 const LISTED: u32 = 3;
 /// The oldest format that is read.
 const OLDEST: u32 = 2;
-const CONTROL: &str = "threadgres.control";
+pub(crate) const CONTROL: &str = "threadgres.control";
 const LOCK: &str = "threadgres.lock";
 /// A process that has taken a directory writes its number into the file at once.
 const SIGNED_WITHIN: Duration = Duration::from_secs(2);

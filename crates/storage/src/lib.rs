@@ -24,6 +24,7 @@
 // The modules' documentation leads into the private ones: it is written for those who work here.
 #![allow(rustdoc::private_intra_doc_links)]
 
+mod about;
 mod adopt;
 mod backup;
 pub mod buffer;
@@ -77,6 +78,7 @@ use crate::wal::record;
 use crate::wal::segment::Segments;
 use crate::wal::survey::Survey;
 
+pub use about::{About, ChangedPage, LogEntry, each_record};
 pub use backup::{Backup, BackupEnd, BackupFile};
 pub use buffer::{BufferPool, FrameInfo, PageView, Pinned, ReadGuard, WriteGuard};
 pub use maps::PageMaps;

@@ -50,6 +50,24 @@ pub fn name_of(code: u8, payload: &[u8]) -> Option<&str> {
     std::str::from_utf8(payload).ok().filter(|_| code == NAMED)
 }
 
+/// The word for a payload with this code, and the transaction that it is about.
+pub fn describe(code: u8, payload: &[u8]) -> (&'static str, Option<Xid>) {
+    let top = || Some(Xid(u64::from_le_bytes(payload.get(..8)?.try_into().ok()?)));
+    match code {
+        COMMIT | COMMIT_MORE => ("COMMIT", top()),
+        XIDS => ("NEXTXID", None),
+        OIDS => ("NEXTOID", None),
+        PREPARED => ("PREPARE", None),
+        ROLLED_BACK => ("ABORT_PREPARED", top()),
+        TIME => ("TIME", None),
+        PADDING => ("NOOP", None),
+        REMOVED => ("PRUNE", None),
+        NAMED => ("RESTORE_POINT", None),
+        UPPER.. => ("LOGICAL", None),
+        _ => ("UNKNOWN", None),
+    }
+}
+
 /// Whether a payload with this code is a commit's.
 pub fn is_commit(code: u8) -> bool {
     matches!(code, COMMIT | COMMIT_MORE)

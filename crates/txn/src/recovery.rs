@@ -158,6 +158,13 @@ impl Recovery {
     }
 }
 
+/// The next transaction id and the next oid, out of the state that a checkpoint has kept of the transactions.
+pub fn counters_of(mut state: &[u8]) -> Option<(u64, u32)> {
+    let (_, rest) = state.split_first()?;
+    state = rest;
+    Some((log::take_u64(&mut state).ok()?, log::take_u32(&mut state).ok()?))
+}
+
 impl Participant for Recovery {
     fn restore(&self, mut state: &[u8]) -> Result<()> {
         let manager = self.manager()?;

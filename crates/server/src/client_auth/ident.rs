@@ -52,7 +52,7 @@ impl Ident {
         Ident { lines }
     }
 
-    /// What is wrong with the file.
+    /// The faults of the file.
     pub fn errors(&self) -> Vec<Error> {
         let faults = self.lines.iter().filter_map(|line| line.as_ref().err());
         faults

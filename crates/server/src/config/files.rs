@@ -64,7 +64,7 @@ pub struct Entry {
     pub value: String,
     /// It is in force, or was, when the command line has another value.
     pub applied: bool,
-    /// What is wrong with it.
+    /// The fault of the line.
     pub error: Option<String>,
     /// The same for the log.
     pub(super) fault: Option<Error>,
@@ -251,7 +251,7 @@ impl Place {
     }
 }
 
-/// What the system says, without its number.
+/// The system's words for an error, without its number.
 fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()

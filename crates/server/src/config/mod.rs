@@ -36,7 +36,7 @@ pub struct Values {
     pub custom: BTreeMap<String, String>,
 }
 
-/// Where the settings come from, and what they are.
+/// The settings and the files and command line that they come from.
 pub struct Config {
     dir: PathBuf,
     overrides: Overrides,
@@ -48,12 +48,12 @@ pub struct Config {
     pub origins: Vec<Origin>,
 }
 
-/// What the files say, compared with what is in force.
+/// The content of the files, compared with the settings in force.
 struct Examined {
     entries: Vec<Entry>,
     values: Values,
     origins: Vec<Origin>,
-    /// What is wrong, for the log.
+    /// The faults, for the log.
     errors: Vec<Error>,
     /// Every line means something: what is sound of it may be put in force.
     is_readable: bool,
@@ -229,7 +229,7 @@ fn is_custom_name(name: &str) -> bool {
 /// value there.
 ///
 /// # Errors
-/// What is wrong with the command line.
+/// Faults of the command line.
 fn examine(
     dir: &Path,
     files: Files,
