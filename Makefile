@@ -9,7 +9,7 @@ RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.pro
 # The same, for what `make run` builds.
 QUICK = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch"
 
-.PHONY: run release packages packages-test book test docs-test prometheus apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-partitions-load bench-parallel bench-scale bench-search bench-vectors bench-snapshot bench-oltp bench-replication bench-bulk bench-churn bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm soak lab incident locks crash resize fuzz tidy docs loom shuttle
+.PHONY: run release tools install-tools packages packages-test book test docs-test prometheus apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-partitions-load bench-parallel bench-scale bench-search bench-vectors bench-snapshot bench-oltp bench-replication bench-bulk bench-churn bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm soak lab incident locks crash resize fuzz tidy docs loom shuttle
 
 # Root must say that root is meant.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -120,6 +120,19 @@ clients:
 	@scripts/need build clients drivers tools
 	$(RELEASE) build --release --quiet -p threadgres
 	tests/clients/run $(CLIENTS)
+
+# What DBAs have beside a server (Patroni with etcd, Barman, PgBouncer, pgBackRest): tests/tools/run. Some of them:
+# make tools TOOLS="patroni" FAILOVERS=20
+tools:
+	@scripts/need build clients managers
+	$(RELEASE) build --release --quiet -p threadgres -p threadgres-postgresql-tools
+	FAILOVERS=$(FAILOVERS) tests/tools/run $(TOOLS)
+
+# PostgreSQL's names for cluster managers as links in a folder: make install-tools LINKS=/usr/local/lib/threadgres/bin
+install-tools:
+	@scripts/need build
+	$(RELEASE) build --release --quiet -p threadgres -p threadgres-postgresql-tools
+	target/release/threadgres-postgresql-tools --install $(LINKS)
 
 # PL/pgSQL beside PostgreSQL 15; both servers run already: make bench-plpgsql PG=5433 TG=5432
 bench-plpgsql:

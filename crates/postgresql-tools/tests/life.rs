@@ -146,19 +146,7 @@ fn a_server_lives_by_postgresqls_names() {
     place.good("pg_ctl", &["reload", "-D", &data]);
     assert_eq!(place.good("postgres", &["-D", &data, "-C", "work_mem"]), "4MB\n");
     assert!(
-        place
-            .good(
-                "pg_waldump",
-                &[
-                    "-p",
-                    &data,
-                    "-s",
-                    &place.control(&data, "Latest checkpoint location"),
-                    "-n",
-                    "1"
-                ]
-            )
-            .starts_with("rmgr: ")
+        place.good("pg_waldump", &["-p", &data, "-s", "0/100000", "-n", "1"]).starts_with("rmgr: ")
     );
 
     place.good("pg_ctl", &["restart", "-D", &data, "-l", &place.path("log")]);
