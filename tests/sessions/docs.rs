@@ -1,5 +1,6 @@
 //! The commands of the README, the tutorial and the guide run as they stand: every fenced `sh` block
-//! goes to one shell for each page, every `sql` block to psql, against a server of the test's own. A
+//! goes to one shell for each page, every `sql` block to psql, against one server of the test's own, as
+//! for somebody who reads all of them: a page leaves no table, function, role or setting behind for the next. A
 //! block below the line `<!-- docs-test: skip -->` is left out: it starts servers or names others'
 //! machines. `make docs-test` runs it.
 
@@ -11,6 +12,16 @@ use crate::support::{BIN, PG_BIN, Server, TempDir};
 const SKIP: &str = "<!-- docs-test: skip -->";
 /// The port that the pages name.
 const SHOWN_PORT: &str = "PGPORT=5433";
+
+/// What a page has made and not taken away; pgbench's tables are made anew by each.
+const LEFT: &str = "SELECT string_agg(what, ', ') FROM (
+    SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'pgbench%'
+    UNION ALL SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+    UNION ALL SELECT extname FROM pg_extension WHERE extname <> 'plpgsql'
+    UNION ALL SELECT rolname FROM pg_roles WHERE oid >= 16384
+    UNION ALL SELECT datname FROM pg_database WHERE oid >= 16384
+    UNION ALL SELECT line FROM regexp_split_to_table(pg_read_file('threadgres.auto.conf', 0, 100000, true), E'\\n') AS line
+        WHERE line ~ '^[^#]') AS t (what)";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -58,6 +69,8 @@ fn script(page: &str) -> String {
 #[test]
 #[ignore = "a minute; make docs-test runs it"]
 fn every_command_of_the_pages_runs() {
+    let dir = TempDir::new("docs");
+    let server = Server::start(&dir.path().join("data"), &[]);
     for page in pages() {
         let text = std::fs::read_to_string(&page).expect("the page can be read");
         let script = script(&text);
@@ -65,8 +78,6 @@ fn every_command_of_the_pages_runs() {
             continue;
         }
         println!("{}", page.display());
-        let dir = TempDir::new("docs");
-        let server = Server::start(&dir.path().join("data"), &[]);
         let script = script.replace(SHOWN_PORT, &format!("PGPORT={}", server.port));
         let bin = Path::new(BIN).parent().expect("the binary lies in a folder");
         let path = std::env::var("PATH").unwrap_or_default();
@@ -82,6 +93,7 @@ fn every_command_of_the_pages_runs() {
         let text = crate::support::text_of(&out);
         assert!(out.status.success(), "{}:\n{text}", page.display());
         assert!(!text.contains("ERROR:"), "{}:\n{text}", page.display());
+        assert_eq!(server.query(LEFT), "", "{}: what it leaves behind", page.display());
     }
 }
 
