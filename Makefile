@@ -260,7 +260,7 @@ bench-sessions:
 	target/release/threadgres lab sessions -o bench/results/sessions.md $(SESSIONS)
 
 # For how long statements that work on much hold their worker, and the worst SELECT 1 beside one session and beside 50 that
-# run each for BYSTANDER_SECONDS (0: no crowd). One of them: make bench-bystander BYSTANDER=json_agg
+# run each for BYSTANDER_SECONDS (0: no crowd), and how late it ends at its time-out (BYSTANDER_TIMEOUT ms). One of them: make bench-bystander BYSTANDER=json_agg
 BYSTANDER_SECONDS ?= 2
 bench-bystander:
 	@scripts/need build clients

@@ -213,3 +213,19 @@ DO LANGUAGE javascript $$ 'a'.repeat(2 ** 28).indexOf('a'.repeat(2 ** 14) + 'b')
 DO LANGUAGE javascript $$ for (;;) try { 'x'.repeat(2 ** 29) + 'y' } catch (e) { } $$
 DO LANGUAGE javascript $$ for (;;) try { const a = []; for (;;) a.push('x'.repeat(1e6) + a.length) } catch (e) { } $$
 DO LANGUAGE javascript $$ const t = 'ab'.repeat(2 ** 27); for (;;) t.toUpperCase() $$
+DO LANGUAGE javascript $$ eval('[' + '1,'.repeat(2e7) + ']') $$
+DO LANGUAGE javascript $$ eval('1' + '+1'.repeat(1e6)) $$
+DO LANGUAGE javascript $$ new Function('x'.repeat(1e8)) $$
+DO LANGUAGE javascript $$ (1n << 3000000n).toString() $$
+DO LANGUAGE javascript $$ BigInt('7'.repeat(1e6)) $$
+DO LANGUAGE javascript $$ (1n << 30000000n) * (1n << 30000000n) % 12345678901n $$
+DO LANGUAGE javascript $$ JSON.parse('[' + '1,'.repeat(2e7) + '1]') $$
+DO LANGUAGE javascript $$ JSON.stringify(Array.from({length: 1e7}, (_, i) => i)) $$
+DO LANGUAGE javascript $$ encodeURIComponent('ä'.repeat(5e7)) $$
+DO LANGUAGE javascript $$ 'ä'.repeat(1e8).normalize('NFD') $$
+DO LANGUAGE javascript $$ /(a+)+b/.test('a'.repeat(40)) $$
+DO LANGUAGE javascript $$ new RegExp('(' + 'a|'.repeat(1e6) + 'b)') $$
+DO LANGUAGE javascript $$ new Uint8Array(2 ** 29).fill(7).indexOf(8) $$
+DO LANGUAGE javascript $$ new Map(Array.from({length: 5e6}, (_, i) => [i, i])).size $$
+DO LANGUAGE javascript $$ Object.keys(Object.fromEntries(Array.from({length: 2e6}, (_, i) => ['k' + i, i]))).length $$
+DO LANGUAGE javascript $$ 'x'.repeat(2 ** 29).localeCompare('x'.repeat(2 ** 29)) $$
