@@ -65,7 +65,8 @@ impl Planner<'_> {
             .map(|(index, found, part)| single(index, found, part, source.conditions, costs))
             .collect();
         for (place, condition) in source.conditions.iter().enumerate() {
-            if let Expr::Or(arms) = condition
+            if source.conditions.len() <= super::index::CONDITIONS_MAX
+                && let Expr::Or(arms) = condition
                 && !walk::has_subquery(condition)
                 && !walk::is_volatile(condition)
             {

@@ -105,6 +105,10 @@ pub(crate) fn match_behind(
     Some(found)
 }
 
+/// Of more conditions than these, which a list of rows behind NOT IN has, none that is an OR is matched with an index: each
+/// arm would be looked at together with all other conditions.
+pub(crate) const CONDITIONS_MAX: usize = 100;
+
 /// Matches an index with a list of which the condition at `place` is an OR: every arm gives bounds of its
 /// own. None when one of them gives none.
 pub(crate) fn match_arms(
@@ -116,6 +120,9 @@ pub(crate) fn match_arms(
     computed: &[Expr],
 ) -> Option<Match> {
     let Expr::Or(arms) = &list[place] else { return None };
+    if list.len() > CONDITIONS_MAX {
+        return None;
+    }
     let parts = key_parts(index, table, computed);
     let others: Vec<(usize, &Expr)> =
         list.iter().enumerate().filter(|(n, e)| *n != place && !walk::has_subquery(e)).collect();
