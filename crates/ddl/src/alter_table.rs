@@ -391,6 +391,12 @@ pub(crate) fn run_step(
                 Some(name) => Some(index_of(cx, &table, name)?.oid),
                 None => None,
             };
+            if table.is_partitioned() {
+                base::bail!(
+                    FEATURE_NOT_SUPPORTED,
+                    "cannot mark index clustered in partitioned table"
+                );
+            }
             note(cx, id, index)
         }
         AlterTable::AlterConstraint { name, deferrable, deferred } => {

@@ -83,6 +83,9 @@ pub fn alter(
     steps: &[AlterComposite],
     cascade: bool,
 ) -> Result<()> {
+    let ty = open_composite(cx, name)?.0.oid;
+    // Others may be about to make what has values of it.
+    cx.catalog_tx.lock_against_references(cx.tx, ty)?;
     let (ty, mut columns) = open_composite(cx, name)?;
     if steps.iter().any(|step| matches!(step, AlterComposite::Type { .. })) {
         check_unused(cx, &ty)?;
