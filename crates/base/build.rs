@@ -25,20 +25,25 @@ fn errcodes(text: &str) -> String {
     let mut seen = HashSet::new();
     for row in rows(text) {
         let mut words = row.split_whitespace();
-        let (code, _class, name) =
+        let (code, class, name) =
             (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+        let lower = name.to_lowercase();
+        let condition = words.next().unwrap_or(&lower);
         writeln!(
             consts,
             "/// SQLSTATE `{code}`.\npub const {name}: SqlState = SqlState(*b\"{code}\");"
         )
         .unwrap();
-        writeln!(all, "    (\"{}\", {name}),", name.to_lowercase()).unwrap();
+        // Only errors can be raised and caught by name.
+        if class == "E" && condition != "-" {
+            writeln!(all, "    (\"{condition}\", {name}),").unwrap();
+        }
         if seen.insert(code.to_owned()) {
-            writeln!(names, "    (SqlState(*b\"{code}\"), \"{}\"),", name.to_lowercase()).unwrap();
+            writeln!(names, "    (SqlState(*b\"{code}\"), \"{lower}\"),").unwrap();
         }
     }
     format!(
-        "{consts}\n/// Every code with its condition name.\npub const CONDITION_NAMES: &[(SqlState, &str)] = &[\n{names}];\n\n/// Every condition name with its code.\npub const CONDITIONS: &[(&str, SqlState)] = &[\n{all}];\n"
+        "{consts}\n/// Every code with its condition name.\npub const CONDITION_NAMES: &[(SqlState, &str)] = &[\n{names}];\n\n/// Every condition that PL/pgSQL knows, with its code.\npub const CONDITIONS: &[(&str, SqlState)] = &[\n{all}];\n"
     )
 }
 
