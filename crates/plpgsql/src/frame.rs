@@ -22,6 +22,8 @@ use crate::program::*;
 pub struct Frame<'p> {
     /// The program that runs.
     pub program: &'p Program,
+    /// As CONTEXT lines name it here.
+    pub signature: Arc<str>,
     /// Its variables; they are the parameters of its SQL.
     pub slots: Vec<Datum>,
     /// Its SQL as last used.
@@ -58,6 +60,7 @@ impl<'p> Frame<'p> {
         slots[usize::from(program.found)] = Datum::Bool(false);
         Frame {
             program,
+            signature: program.signature.clone(),
             slots,
             cache: vec![None; program.codes.len()],
             state: ExecState::default(),
@@ -460,7 +463,7 @@ impl<'p> Frame<'p> {
 
     /// This frame's CONTEXT line.
     pub fn line_of(&self, line: u32, what: &str) -> String {
-        let signature = &self.program.signature;
+        let signature = &self.signature;
         match line {
             0 if what.is_empty() => format!("PL/pgSQL function {signature}"),
             0 => format!("PL/pgSQL function {signature} {what}"),

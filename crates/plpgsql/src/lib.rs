@@ -100,6 +100,7 @@ impl Language for PlPgSql {
         let heading = Heading {
             name: "inline_code_block".to_owned(),
             signature: "inline_code_block".to_owned(),
+            schema: None,
             params: Vec::new(),
             returns: Returns::Void,
             row_of: None,
@@ -210,6 +211,7 @@ fn heading(
             catalog::definition::quote_ident(&function.name),
             types.join(",")
         ),
+        schema: view.schema(function.schema).map(|s| (s.oid, s.name.clone())),
         params,
         returns,
         row_of: function.row_of,

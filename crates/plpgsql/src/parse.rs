@@ -28,6 +28,8 @@ pub struct Heading {
     pub name: String,
     /// As CONTEXT lines name it.
     pub signature: String,
+    /// Its schema, by oid and name; None: it is in none.
+    pub schema: Option<(u32, String)>,
     /// Name, type, and mode of each parameter.
     pub params: Vec<(String, Oid, char)>,
     /// The result.
@@ -162,6 +164,10 @@ impl Parser<'_, '_> {
         let shapes = composite.filter_map(|s| Some((s.ty, types::user::shape(s.ty)?))).collect();
         Ok(Program {
             shapes,
+            placed: heading.schema.map(|(schema, name)| {
+                let name = catalog::definition::quote_ident(&name);
+                (schema, format!("{name}.{}", heading.signature).into())
+            }),
             signature: heading.signature.into(),
             name: heading.name,
             slots: std::mem::take(&mut self.slots),

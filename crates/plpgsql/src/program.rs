@@ -467,6 +467,8 @@ pub enum Returns {
 pub struct Program {
     /// As CONTEXT lines name it: `f(integer)`.
     pub signature: Arc<str>,
+    /// Its schema, and the same with the schema's name, for where the search path does not lead to it.
+    pub placed: Option<(u32, Arc<str>)>,
     /// The function's name.
     pub name: String,
     /// Variables.

@@ -96,7 +96,12 @@ impl Frame<'_> {
     /// The statements', with this frame's CONTEXT line.
     pub fn run(&mut self, cx: &mut ExecContext<'_>) -> Result<Flow> {
         let program = self.program;
-        let signature = program.signature.clone();
+        if let Some((schema, placed)) = &program.placed
+            && !cx.search_path.contains(schema)
+        {
+            self.signature = placed.clone();
+        }
+        let signature = self.signature.clone();
         cx.routines.calls.push(CallPlace { signature, at: (0, ""), statement: None });
         let done = self.block(&program.body, cx);
         cx.routines.calls.pop();
