@@ -9,7 +9,7 @@ RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.pro
 # The same, for what `make run` builds.
 QUICK = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch"
 
-.PHONY: run release tools install-tools packages packages-test book test docs-test prometheus apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-partitions-load bench-parallel bench-scale bench-search bench-vectors bench-snapshot bench-oltp bench-replication bench-bulk bench-churn bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm soak lab incident locks crash resize fuzz tidy docs loom shuttle
+.PHONY: run release tools install-tools packages packages-test book test docs-test prometheus apps clients diff regress compatibility sqlsmith bench bench-plpgsql bench-languages examples bench-partitions bench-partitions-load bench-parallel bench-scale bench-search bench-vectors bench-snapshot bench-oltp bench-replication bench-bulk bench-catalog bench-churn bench-tpcc profile bench-watch bench-sessions bench-bystander bench-tpch race storm soak lab incident locks crash resize fuzz tidy docs loom shuttle
 
 # Root must say that root is meant.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -172,8 +172,8 @@ soak:
 	REPLICAS_TRANSACTIONS=$(SOAK_TRANSACTIONS) REPLICAS_FAULTS=$(SOAK_FAULTS) REPLICAS_KILLS=$(SOAK_KILLS) ARCHIVE_POINTS=$(SOAK_POINTS) \
 		$(RELEASE) test --release --quiet -p threadgres --test replication --test durability -- replicas:: archive:: --nocapture --test-threads 1
 	SOAK_SECONDS=$(SOAK_SECONDS) cargo test -p threadgres --test answers -- parallel_soak:: --include-ignored --nocapture --test-threads 1
-	seed=$$(date +%s); NESTED_SEED=$$seed NESTED_QUERIES=$(SOAK_STATEMENTS) COUNTED_SEED=$$seed COUNTED_STATEMENTS=$(SOAK_STATEMENTS) \
-		cargo test -p threadgres --test answers -- nested:: counted:: --nocapture --test-threads 1
+	seed=$$(date +%s); NESTED_SEED=$$seed NESTED_QUERIES=$(SOAK_STATEMENTS) COUNTED_SEED=$$seed COUNTED_STATEMENTS=$(SOAK_STATEMENTS) DEPARSED_SEED=$$seed DEPARSED_VIEWS=100000 \
+		cargo test -p threadgres --test answers -- nested:: counted:: deparsed:: --nocapture --test-threads 1
 
 # A queue, a staging table, random updates of an indexed column: work a second and sizes of files, alone and beside a snapshot
 # that stays open, beside PostgreSQL 15 in turns, about twelve minutes: make bench-churn SECONDS_EACH=10. Servers as bench-oltp.
@@ -181,6 +181,13 @@ bench-churn:
 	@scripts/need build clients
 	$(RELEASE) build --release --quiet -p threadgres
 	PG=$(PG) TG=$(TG) bench/with-servers bench/churn/run
+
+# Queries over the system catalogs and pg_dump of a schema, beside PostgreSQL 15 in turns, about two minutes:
+# make bench-catalog TABLES=10000 ROUNDS=2. Starts both servers itself; those that run already: PG=5433 TG=5432.
+bench-catalog:
+	@scripts/need build clients
+	$(RELEASE) build --release --quiet -p threadgres
+	PG=$(PG) TG=$(TG) bench/with-servers bench/catalog/run
 
 # COPY, INSERT, CREATE INDEX, UPDATE, DELETE of many rows, in the same way: make bench-bulk ROWS=300000 ROUNDS=2
 bench-bulk:
