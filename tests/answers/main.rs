@@ -6,6 +6,7 @@ mod support;
 mod catalogs;
 mod compatibility;
 mod counted;
+mod deparsed;
 mod diff;
 mod dump;
 mod functions;

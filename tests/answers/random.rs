@@ -43,11 +43,13 @@ const SEED: u64 = 1_795_534_119_749_942_301;
 /// Failures after which a run ends.
 const FAILURES_MAX: usize = 20;
 
-type Grammar = HashMap<&'static str, Vec<&'static str>>;
+/// Alternatives by the name of their rule.
+pub type Grammar = HashMap<&'static str, Vec<&'static str>>;
 
-fn grammar() -> Grammar {
-    let lines = include_str!("../random.grammar").lines();
-    let rules = lines.filter(|l| !l.is_empty() && !l.starts_with('#')).map(|line| {
+/// The rules of a grammar's text.
+pub fn grammar(text: &'static str) -> Grammar {
+    let lines = text.lines().filter(|l| !l.is_empty() && !l.starts_with('#'));
+    let rules = lines.map(|line| {
         let (name, body) =
             line.split_once(':').expect("a rule is a name, a colon and alternatives");
         // A lone bar parts them; `||` is an operator. What ends in a bar may be nothing, too.
@@ -62,7 +64,7 @@ fn grammar() -> Grammar {
 }
 
 /// Appends one of the rule's alternatives.
-fn expand(grammar: &Grammar, rule: &str, depth: usize, random: &mut Random, out: &mut String) {
+pub fn expand(grammar: &Grammar, rule: &str, depth: usize, random: &mut Random, out: &mut String) {
     let alternatives = grammar.get(rule).unwrap_or_else(|| panic!("the grammar has no {rule}"));
     let choice = if depth >= DEPTH_MAX { 0 } else { random.index(alternatives.len()) };
     let mut rest = alternatives[choice];
@@ -96,7 +98,7 @@ fn random_statements_meet_no_internal_error() {
     let seed = number("RANDOM_SEED").unwrap_or(SEED);
     let until = Instant::now() + Duration::from_secs(number("RANDOM_SECONDS").unwrap_or(6));
     println!("RANDOM_SEED={seed}");
-    let grammar = grammar();
+    let grammar = grammar(include_str!("../random.grammar"));
     let dir = TempDir::new("random");
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut client = connect(server.port);

@@ -58,6 +58,7 @@ pub fn index_column(
     let usual = match (&key.expression, table.columns.get(usize::from(key.column).wrapping_sub(1)))
     {
         (None, Some(column)) => catalog.column_collation(column),
+        (Some(e), _) if e.collation != 0 => e.collation,
         _ => ids::COLLATION_DEFAULT,
     };
     if let Some(own) = key.collation.as_ref().filter(|c| c.oid != usual) {

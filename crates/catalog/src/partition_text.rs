@@ -18,7 +18,7 @@ pub fn key(
         let column = usize::from(key.column).checked_sub(1).and_then(|n| table.columns.get(n));
         let (mut out, usual) = match (column, &key.expression) {
             (Some(column), _) => (quote_ident(&column.name), catalog.column_collation(column)),
-            (None, Some(sql)) => (expression(sql), catalog.type_collation(key.ty)),
+            (None, Some(sql)) => (expression(sql), own_collation(catalog, key)),
             (None, None) => (String::new(), 0),
         };
         if key.collation != 0 && key.collation != usual {
@@ -131,13 +131,18 @@ pub fn operand(catalog: &Snapshot, table: &Table, key: &PartitionKey) -> String 
             };
             (name, catalog.column_collation(column))
         }
-        (None, Some(sql)) => (enclosed(sql), catalog.type_collation(key.ty)),
+        (None, Some(sql)) => (enclosed(sql), own_collation(catalog, key)),
         (None, None) => (String::new(), 0),
     };
     if key.collation != 0 && key.collation != usual {
         out = format!("({out} COLLATE {})", collation_name(catalog, key.collation));
     }
     out
+}
+
+/// The collation of a key that is an expression, where none is named.
+fn own_collation(catalog: &Snapshot, key: &PartitionKey) -> u32 {
+    if key.own_collation != 0 { key.own_collation } else { catalog.type_collation(key.ty) }
 }
 
 /// The condition that a bound makes, without those of tables further up; None: it is no condition.

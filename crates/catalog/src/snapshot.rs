@@ -41,6 +41,8 @@ pub struct Snapshot {
     event_triggers: OrdMap<Id, Arc<EventTrigger>>,
     /// (table, index), also of indexes that are no longer on the table's list.
     index_of: OrdSet<(Id, Id)>,
+    /// The table of each constraint, trigger, rule and policy.
+    part_of: OrdMap<Id, Id>,
     /// (object, comment).
     comment_of: OrdSet<(Id, Id)>,
     /// The partitions of each partitioned table that has some.
@@ -146,6 +148,7 @@ impl Snapshot {
                     self.type_ids.insert(array, TypeId::Row(o.oid, true));
                 }
                 let table = Arc::new(*o);
+                self.part_of.extend(table.parts().map(|part| (part, table.oid)));
                 match table.detaching {
                     Some(_) => drop(self.detaching.insert(table.oid, table.clone())),
                     None => self.join_family(&table),
@@ -208,6 +211,9 @@ impl Snapshot {
         } else if let Some(o) = self.tables.remove(&id) {
             take_name(&mut self.relation_names, &(o.schema, o.name.clone()), id);
             self.detaching.remove(&id);
+            for part in o.parts() {
+                self.part_of.remove(&part);
+            }
             if let Some(parent) = o.partition_of()
                 && let Some(family) = self.families.get(&parent)
             {
@@ -318,6 +324,11 @@ impl Snapshot {
             && same(&self.session_defaults, &other.session_defaults, id)
             && same(&self.event_triggers, &other.event_triggers, id)
             && self.defined.same(&other.defined, id)
+    }
+
+    /// The table that has the constraint, trigger, rule or policy with this id.
+    pub fn owner_of_part(&self, part: Id) -> Option<&Arc<Table>> {
+        self.table(*self.part_of.get(&part)?)
     }
 
     /// A table by id.
@@ -437,6 +448,11 @@ impl Snapshot {
     /// All tables.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
         self.tables.values()
+    }
+
+    /// How many tables and indexes there are.
+    pub fn sizes(&self) -> (usize, usize) {
+        (self.tables.len(), self.indexes.len())
     }
 
     /// All indexes.

@@ -473,10 +473,9 @@ impl CatalogTx {
     /// system's tables show.
     pub fn view_of_all(&mut self) -> Arc<Snapshot> {
         let view = self.view();
-        let mut all = Snapshot::clone(&view);
         let own = self.temp.as_ref().map(|t| t.number());
-        let others = self.catalog.temporary.add_others(self.database.oid(), own, &mut all);
-        if others { Arc::new(all) } else { view }
+        let all = self.catalog.temporary.with_others(self.database.oid(), own, &view);
+        all.map_or(view, Arc::new)
     }
 
     /// Whether its view is not the published version.

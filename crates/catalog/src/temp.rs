@@ -112,9 +112,14 @@ impl Shared {
         self.0.lock().free.extend(ids);
     }
 
-    /// Adds the schemas and objects of all sessions in a database but one's to a snapshot. False when
-    /// there are none.
-    pub(crate) fn add_others(&self, database: Id, own: Option<u32>, to: &mut Snapshot) -> bool {
+    /// A snapshot with the schemas and objects of all sessions in a database but one's. None when there
+    /// are none.
+    pub(crate) fn with_others(
+        &self,
+        database: Id,
+        own: Option<u32>,
+        view: &Snapshot,
+    ) -> Option<Snapshot> {
         let others: Vec<Published> = {
             let state = self.0.lock();
             let other = |(number, session): &(&u32, &Published)| {
@@ -122,11 +127,15 @@ impl Shared {
             };
             state.sessions.iter().filter(other).map(|(_, session)| session.clone()).collect()
         };
-        for session in &others {
-            to.put(Object::Schema(session.schema.clone()));
-            session.objects.values().for_each(|o| to.put(Object::clone(o)));
+        if others.is_empty() {
+            return None;
         }
-        !others.is_empty()
+        let mut all = Snapshot::clone(view);
+        for session in &others {
+            all.put(Object::Schema(session.schema.clone()));
+            session.objects.values().for_each(|o| all.put(Object::clone(o)));
+        }
+        Some(all)
     }
 }
 

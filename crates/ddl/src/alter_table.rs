@@ -197,9 +197,12 @@ fn alter_index(id: u32, steps: &[AlterTable], cx: &mut ExecContext<'_>) -> Resul
             }
             AlterTable::ResetOptions(names) => index.options.retain(|(n, _)| !names.contains(n)),
             AlterTable::Owner(_) => continue,
-            AlterTable::IndexStatistics(number) => {
+            AlterTable::IndexStatistics(number, target) => {
                 check_index_column(&view, &index, *number)?;
-                continue;
+                let at = usize::try_from(number - 1).unwrap_or_default();
+                if let Some(key) = index.columns.get_mut(at) {
+                    key.statistics = *target;
+                }
             }
             AlterTable::Partition(sql::partition::PartitionCommand::AttachIndex(part)) => {
                 super::partition::attach_index(cx, id, part)?;
@@ -303,7 +306,7 @@ pub(crate) fn run_step(
             let alone = matches!(how, ColumnKeeping::Options { .. });
             inherit::each(cx, id, only || alone, |cx, id| keep(cx, id, column, how))
         }
-        AlterTable::IndexStatistics(_) => {
+        AlterTable::IndexStatistics(..) => {
             let table = refresh(cx, id)?;
             base::bail!(
                 FEATURE_NOT_SUPPORTED,

@@ -182,12 +182,13 @@ pub fn index_column(
     key: &IndexKey,
 ) -> Result<IndexColumn> {
     let (descending, nulls_first) = (key.descending, key.nulls_first);
-    if let Some((sql, ty, columns)) = &key.expression {
+    if let Some((sql, ty, columns, collation)) = &key.expression {
         let expression = KeyExpression {
             sql: sql.clone(),
             name: key.name.clone(),
             ty: ty.0,
             columns: columns.clone(),
+            collation: *collation,
         };
         let expression = Some(Box::new(expression));
         let collation = view.key_collation(key.collation, ty.0);
@@ -201,6 +202,7 @@ pub fn index_column(
             collation,
             class,
             class_options,
+            statistics: None,
         });
     }
     let (column, of_table) = table
@@ -216,6 +218,7 @@ pub fn index_column(
         collation,
         class,
         class_options,
+        statistics: None,
     })
 }
 

@@ -92,7 +92,13 @@ fn users(view: &Snapshot, used: &Used, item: Item) -> Vec<(Item, Tie)> {
             functions_using(view, id, &mut out);
             if used.has(id) {
                 views_using(view, id, None, &mut out);
-                policies_using(view, id, None, &mut out);
+                let before = out.len();
+                expression_users(view, id, &mut out);
+                let mut at = 0;
+                out.retain(|(item, _)| {
+                    at += 1;
+                    at <= before || !is_part_of(view, *item, id)
+                });
                 let from = |t: &catalog::Trigger| t.other == id;
                 for table in view.tables().filter(|t| t.oid != id) {
                     let all = table.triggers.iter().filter(|t| from(t));
@@ -147,6 +153,7 @@ fn users(view: &Snapshot, used: &Used, item: Item) -> Vec<(Item, Tie)> {
         }
         Item::Sequence(id) => {
             expression_users(view, id, &mut out);
+            views_using(view, id, None, &mut out);
             functions_using(view, id, &mut out);
         }
         Item::Type(id) => {
@@ -197,6 +204,19 @@ fn users(view: &Snapshot, used: &Used, item: Item) -> Vec<(Item, Tie)> {
     // Newer objects go first.
     out.sort_by_key(|(i, _)| std::cmp::Reverse(i.oid()));
     out
+}
+
+/// Whether an item goes with a table anyway.
+fn is_part_of(view: &Snapshot, item: Item, table: u32) -> bool {
+    match item {
+        Item::Relation(of)
+        | Item::Column(of, _)
+        | Item::Default(of, _)
+        | Item::Constraint(of, _)
+        | Item::Trigger(of, _) => of == table,
+        Item::Index(index) => view.index(index).is_some_and(|i| i.table == table),
+        _ => false,
+    }
 }
 
 /// Functions in the language that an extension brings.

@@ -118,7 +118,7 @@ fn run(
         Utility::AlterTable { kind, table, if_exists, steps, later } => {
             alter_table::run(kind, table, *if_exists, (steps, later.as_ref()), cx)?;
         }
-        Utility::Rename { kind, table, part, to, if_exists } => {
+        Utility::Rename { kind, table, part, to, if_exists, .. } => {
             rename::run(kind, table, part.as_deref(), to, *if_exists, cx)?;
         }
         Utility::Truncate { tables, cascade, restart } => {

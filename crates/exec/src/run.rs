@@ -10,6 +10,7 @@ use types::{Batch, Datum};
 use crate::context::ExecContext;
 use crate::members::Members;
 use crate::ops::measure::{Measure, MeasuredPart};
+use crate::ops::system_tables::SystemTables;
 use crate::ops::team::Member;
 use crate::subquery::SubqueryState;
 
@@ -60,6 +61,8 @@ pub struct ExecState {
     pub placed: Option<(base::TupleId, access::SystemColumns)>,
     /// Long lists, to be looked up.
     pub(crate) members: Members,
+    /// System tables that were read.
+    pub system_tables: Option<Box<SystemTables>>,
 }
 
 impl Run<'_, '_> {
@@ -97,6 +100,7 @@ impl ExecState {
             asks_places: false,
             placed: None,
             members: Members::default(),
+            system_tables: None,
         }
     }
 }

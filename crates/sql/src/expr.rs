@@ -184,6 +184,8 @@ pub enum RowOp {
 pub struct SubqueryExpr {
     /// Index into [`crate::plan::Prepared::subplans`].
     pub plan: usize,
+    /// The first subquery of the statement that was written alike over the same columns: it gives the same values.
+    pub twin: usize,
     /// Correlated values: evaluate over the current row into these slots before each run. When
     /// empty (and no slots of outer levels are used inside) the result is computed once.
     pub slots: Vec<(u16, Expr)>,

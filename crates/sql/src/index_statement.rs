@@ -35,8 +35,8 @@ pub struct Exclusion {
 pub struct IndexKey {
     /// A column's name, or the name that an expression's index column gets.
     pub name: String,
-    /// An expression: SQL, type, columns in it.
-    pub expression: Option<(String, Oid, Vec<u16>)>,
+    /// An expression: SQL, type, columns in it, the collation that its values have of themselves.
+    pub expression: Option<(String, Oid, Vec<u16>, u32)>,
     /// The collation of its values; 0: none.
     pub collation: u32,
     /// DESC.

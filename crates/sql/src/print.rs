@@ -25,6 +25,9 @@ use crate::walk;
 pub(crate) fn format_type(ty: Oid, typmod: i32) -> String {
     match (ty, typmod) {
         (BPCHAR, ..0) => quote_ident("bpchar"),
+        // One without a length would be one bit.
+        (BIT, ..0) => "\"bit\"".to_owned(),
+        (BIT_ARRAY, ..0) => "\"bit\"[]".to_owned(),
         (BPCHAR_ARRAY, ..0) => format!("{}[]", quote_ident("bpchar")),
         _ => types::io::format_type(ty, typmod),
     }
@@ -32,6 +35,8 @@ pub(crate) fn format_type(ty: Oid, typmod: i32) -> String {
 
 /// `bpchar[]`.
 const BPCHAR_ARRAY: Oid = Oid(1014);
+/// `bit[]`.
+const BIT_ARRAY: Oid = Oid(1561);
 
 /// A check's expression.
 ///
@@ -115,8 +120,9 @@ pub fn index_key(
 ) -> Result<String> {
     let node = parse_expr(sql)?;
     // A key has the type of its expression: none of its casts is implied.
-    let text =
-        printed_over_row(cx, table, (sql, &*node), pretty, |printer, expr| printer.print(expr))?;
+    let text = printed_over_row(cx, table, (sql, &*node), pretty, |printer, expr| {
+        trimmed(printer.print(expr))
+    })?;
     use pg_query::NodeEnum as N;
     let call = match &*node {
         N::FuncCall(call) => {
@@ -144,7 +150,7 @@ pub fn default(
     binder.unfolded = true;
     let expr = binder.default_expr(&node, ty, typmod, "")?;
     let printer = Printer { binder: &binder, pretty, by_oid: false, names: None, indent: 0 };
-    Ok(printer.default(&node, ty, &expr))
+    Ok(printer.outer(&expr))
 }
 
 /// A default that names objects, as it is kept: by their oids.
@@ -160,7 +166,7 @@ pub(crate) fn stored_default(
     binder.unfolded = true;
     let expr = binder.default_expr(node, ty, typmod, "")?;
     let printer = Printer { binder: &binder, pretty: false, by_oid: true, names: None, indent: 0 };
-    Ok(printer.default(node, ty, &expr))
+    Ok(printer.outer(&expr))
 }
 
 /// The objects that an expression names: sequences and tables as constants, user's types, functions and
@@ -215,6 +221,16 @@ pub(crate) fn has_fleeting_constant(expr: &Expr) -> bool {
     }
     let mut found = false;
     crate::walk::for_children(expr, &mut |child| found |= has_fleeting_constant(child));
+    found
+}
+
+/// Whether an expression names an object without an oid: the table that it is made for.
+pub(crate) fn names_itself(expr: &Expr) -> bool {
+    if let Expr::Const(Datum::Oid(0), REGCLASS) = expr {
+        return true;
+    }
+    let mut found = false;
+    crate::walk::for_children(expr, &mut |child| found |= names_itself(child));
     found
 }
 
@@ -276,6 +292,13 @@ pub(crate) fn fields_of(catalog: &catalog::Snapshot, expr: &Expr, out: &mut Vec<
 
 /// A relation's name, with its schema where the search path doesn't lead to it.
 pub(crate) fn relation_name(cx: &PrepareContext<'_>, id: u32) -> Option<String> {
+    if let Some(system) = catalog::system::by_oid(Oid(id)) {
+        let schema = cx.catalog.schema(system.schema).map_or("pg_catalog", |s| s.name.as_str());
+        return Some(match schema {
+            "pg_catalog" => quote_ident(system.name),
+            schema => format!("{schema}.{}", quote_ident(system.name)),
+        });
+    }
     let (schema, name) = match cx.catalog.relation_by_oid(id)? {
         catalog::snapshot::Relation::Table(t) => (t.schema, t.name.clone()),
         catalog::snapshot::Relation::Index(i) => (i.schema, i.name.clone()),
@@ -316,6 +339,12 @@ pub(crate) trait Names {
     fn merged(&self, _e: &Expr) -> Option<String> {
         None
     }
+    /// What follows is so much further in.
+    fn shift(&self, _by: i32) {}
+    /// Whether a column is one of FROM, and no aggregate or the like.
+    fn is_variable(&self, _col: crate::logical::Col) -> bool {
+        true
+    }
     /// The name of a function's parameter, by number from 0; None: `$1` and so on.
     fn parameter(&self, _number: u32) -> Option<String> {
         None
@@ -343,46 +372,23 @@ pub(crate) struct Printer<'p, 'b> {
 impl Printer<'_, '_> {
     /// A whole expression: the casts that its target implied are not shown.
     pub fn outer(&self, expr: &Expr) -> String {
-        match expr {
-            Expr::Typmod { arg, explicit: false, .. } => self.outer(arg),
-            Expr::Call { function, args, ty, .. } if is_cast(function, &args[..], *ty) => {
-                let implicit = types::func::cast(args[0].ty(), *ty)
-                    .is_some_and(|c| c.context != types::func::CastContext::Explicit);
-                if implicit { self.print(&args[0]) } else { self.print(expr) }
-            }
-            other => self.print(other),
-        }
-    }
-
-    /// The text of a default for a column or domain of type `ty`. A cast to that type stays if it was written; the casts
-    /// that assignment adds, to a domain too, are not shown.
-    fn default(&self, node: &pg_query::NodeEnum, ty: Oid, expr: &Expr) -> String {
-        if let pg_query::NodeEnum::TypeCast(cast) = node
-            && let Some(name) = &cast.type_name
-            && self.binder.type_name(name).is_ok_and(|(written, _)| written == ty)
-        {
-            return self.written_cast(expr);
-        }
-        match expr {
-            Expr::Call { function, args, .. } if function.oid == internal::DOMAIN_CHECK.oid => {
-                self.outer(&args[0])
-            }
-            other => self.outer(other),
-        }
-    }
-
-    /// An expression whose last cast is written, so that only the length that its target implied is not shown.
-    fn written_cast(&self, expr: &Expr) -> String {
-        match expr {
-            Expr::Typmod { arg, explicit: false, .. } => self.written_cast(arg),
-            other => self.print(other),
-        }
+        let below = shown(expr);
+        let text = self.print(below);
+        trimmed(match self.pretty && !std::ptr::eq(below, expr) && level(below) < Level::Whole {
+            true => format!("({text})"),
+            false => text,
+        })
     }
 
     /// The text of an operand inside something of a level.
     fn operand(&self, expr: &Expr, least: Level) -> String {
         let text = self.print(expr);
         if self.pretty && level(expr) < least { format!("({text})") } else { text }
+    }
+
+    /// The same of a condition: without the casts that it implies.
+    fn test(&self, expr: &Expr, least: Level) -> String {
+        self.operand(shown(expr), least)
     }
 
     /// An operator's text: in parentheses unless pretty.
@@ -440,8 +446,10 @@ impl Printer<'_, '_> {
                 .and_then(|n| n.column(*col))
                 .unwrap_or_else(|| quote_ident(&self.binder.vars[usize::from(*col)].name)),
             Expr::Call { function, args, ty, .. } => self.call(function, args, *ty),
-            Expr::InOutCast { arg, ty, typmod } => self.cast(arg, *ty, *typmod),
-            Expr::Relabel(arg, ty) => self.cast(arg, *ty, -1),
+            Expr::InOutCast { ty, typmod, .. } => self.cast(expr, *ty, *typmod),
+            // Any row is a record as it is.
+            Expr::Relabel(arg, RECORD) => self.print(arg),
+            Expr::Relabel(_, ty) => self.cast(expr, *ty, -1),
             Expr::Collate(arg, oid, _) => {
                 let cx = self.binder.cx;
                 let name = match self.by_oid {
@@ -455,20 +463,13 @@ impl Printer<'_, '_> {
             {
                 format!("{}({typmod})", self.print(arg))
             }
-            Expr::Typmod { arg, ty, typmod, .. } => match &**arg {
-                Expr::InOutCast { arg, ty: inner, .. } | Expr::Relabel(arg, inner)
-                    if inner == ty =>
-                {
-                    self.cast(arg, *ty, *typmod)
-                }
-                arg => self.cast(arg, *ty, *typmod),
-            },
+            Expr::Typmod { ty, typmod, .. } => self.cast(expr, *ty, *typmod),
             Expr::And(parts) => self.joined(parts, " AND ", Level::Not),
             Expr::Or(parts) => self.joined(parts, " OR ", Level::And),
-            Expr::Not(arg) => self.wrap(format!("NOT {}", self.operand(arg, Level::Test))),
+            Expr::Not(arg) => self.wrap(format!("NOT {}", self.test(arg, Level::Test))),
             Expr::IsNull { arg, negated } => {
                 let test = if *negated { "IS NOT NULL" } else { "IS NULL" };
-                self.wrap(format!("{} {test}", self.operand(arg, Level::Operator)))
+                self.wrap(format!("{} {test}", self.part(arg)))
             }
             Expr::BooleanTest { arg, is, negated } => {
                 let not = if *negated { "NOT " } else { "" };
@@ -477,7 +478,7 @@ impl Printer<'_, '_> {
                     Some(false) => "FALSE",
                     None => "UNKNOWN",
                 };
-                self.wrap(format!("{} IS {not}{what}", self.operand(arg, Level::Operator)))
+                self.wrap(format!("{} IS {not}{what}", self.test(arg, Level::Whole)))
             }
             Expr::Distinct { args, negated, .. } => {
                 let [a, b] = &**args;
@@ -501,7 +502,7 @@ impl Printer<'_, '_> {
             Expr::ArrayOp { function, left, array, all } => {
                 let name = operator_of(function, 2).unwrap_or(function.name);
                 let word = if *all { "ALL" } else { "ANY" };
-                let (left, array) = (self.part(left), self.print(array));
+                let (left, array) = (self.part(left), self.part(array));
                 self.wrap(format!("{left} {name} {word} ({array})"))
             }
             Expr::Array { items, .. } if items.is_empty() => {
@@ -510,8 +511,8 @@ impl Printer<'_, '_> {
             Expr::Array { items, .. } => format!("ARRAY[{}]", self.list(items)),
             Expr::Subscript { array, indexes, .. } => {
                 let indexes: String =
-                    indexes.iter().map(|i| format!("[{}]", self.print(i))).collect();
-                format!("{}{indexes}", self.part(array))
+                    indexes.iter().map(|i| format!("[{}]", self.outer(i))).collect();
+                format!("{}{indexes}", self.subscripted(array))
             }
             Expr::Row(fields) => {
                 let fields: Vec<String> = fields.iter().map(|f| self.alone(f)).collect();
@@ -536,7 +537,7 @@ impl Printer<'_, '_> {
     }
 
     fn joined(&self, parts: &[Expr], word: &str, least: Level) -> String {
-        let parts: Vec<String> = parts.iter().map(|p| self.operand(p, least)).collect();
+        let parts: Vec<String> = parts.iter().map(|p| self.test(p, least)).collect();
         self.wrap(parts.join(word))
     }
 
@@ -544,13 +545,18 @@ impl Printer<'_, '_> {
         // PostgreSQL puts every CASE on lines of its own.
         let end = format!("\n{}", " ".repeat(self.indent));
         let space = format!("{end}    ");
+        let inside = Printer { indent: self.indent + 4, ..*self };
+        let shift = |by| self.names.iter().for_each(|names| names.shift(by));
+        shift(4);
         let mut out = format!("{end}CASE");
-        out.extend(operand.map(|operand| format!(" {}", self.print(operand))));
+        out.extend(operand.map(|operand| format!(" {}", inside.print(operand))));
         for (test, result) in arms {
             let test = walk::compared_with_held(test).unwrap_or(test);
-            out += &format!("{space}WHEN {} THEN {}", self.print(test), self.print(result));
+            out += &format!("{space}WHEN {} THEN {}", inside.outer(test), inside.print(result));
         }
-        out + &format!("{space}ELSE {}{end}END", self.print(default))
+        out += &format!("{space}ELSE {}{end}END", inside.print(default));
+        shift(-4);
+        out
     }
 
     fn row_compare(
@@ -569,12 +575,15 @@ impl Printer<'_, '_> {
             RowOp::Gt => ">",
             RowOp::Ge => ">=",
         };
-        self.wrap(format!("{left} {op} {right}"))
+        format!("({left} {op} {right})")
     }
 
     fn call(&self, function: &'static FunctionRow, args: &[Expr], ty: Oid) -> String {
-        if is_cast(function, args, ty) || function.oid == internal::DOMAIN_CHECK.oid {
-            return self.cast(&args[0], ty, -1);
+        if let Some(text) = self.as_written(function, args, ty) {
+            return text;
+        }
+        if is_implied_cast(function, args, ty) {
+            return self.cast_of(&args[0], ty, length_of(function, args));
         }
         if function.oid == internal::FIELD.oid
             && let [row, Expr::Const(Datum::Int4(at), _)] = args
@@ -590,7 +599,7 @@ impl Printer<'_, '_> {
             return format!("({}).{}", self.print(row), quote_ident(name));
         }
         if function.oid == internal::SHAPED_ROW.oid && types::user::is_user(ty) {
-            return self.cast(&args[0], ty, -1);
+            return format!("{}::{}", self.print(&args[0]), self.type_name(ty, -1));
         }
         if let Some(text) = self.syntax(function, args) {
             return text;
@@ -607,26 +616,116 @@ impl Printer<'_, '_> {
                 self.wrap(format!("{left} {name} {}", self.operand(right, right_least)))
             }
             (Some(name), [arg]) => self.wrap(format!("{name} {}", self.part(arg))),
-            _ => {
-                let name = self.function_name(function.oid, function.name);
-                format!("{name}({})", self.arguments(args))
-            }
+            _ => self.plain_call(function, args),
         }
+    }
+
+    /// A call by the function's name.
+    fn plain_call(&self, function: &FunctionRow, args: &[Expr]) -> String {
+        let name = self.function_name(function.oid, function.name);
+        // Values for a VARIADIC parameter are one array, but for one of any type.
+        let packed = function.variadic
+            && types::func::function(function.oid).is_some()
+            && function.args.last() != Some(&ANY)
+            && args.len() >= function.args.len()
+            && !args.iter().any(is_spread);
+        if packed {
+            let (plain, items) = args.split_at(function.args.len() - 1);
+            let mut all = self.arguments(plain);
+            if !all.is_empty() {
+                all += ", ";
+            }
+            return format!("{name}({all}VARIADIC ARRAY[{}])", self.list(items));
+        }
+        format!("{name}({})", self.arguments(args))
+    }
+
+    /// A form that the binder noted as it was written; None: it is none of those.
+    fn as_written(&self, function: &FunctionRow, args: &[Expr], ty: Oid) -> Option<String> {
+        let inner = args.first()?;
+        if function.oid == internal::WRITTEN_CAST.oid {
+            return Some(match inner {
+                Expr::Call { function, args, .. } if function.oid == internal::SHAPED_ROW.oid => {
+                    format!("{}::{}", self.print(&args[0]), self.type_name(ty, -1))
+                }
+                Expr::Typmod { typmod, .. } | Expr::InOutCast { typmod, .. } => {
+                    self.cast(inner, ty, *typmod)
+                }
+                Expr::Call { function, args, ty: of, .. } if is_cast(function, args, *of) => {
+                    self.cast(inner, ty, length_of(function, args))
+                }
+                _ => self.cast(inner, ty, -1),
+            });
+        }
+        if function.oid == internal::WRITTEN_CALL.oid
+            && let Expr::Call { function, args, .. } = inner
+        {
+            return Some(self.plain_call(function, args));
+        }
+        if function.oid == internal::SPREAD.oid {
+            return Some(format!("VARIADIC {}", self.print(inner)));
+        }
+        if function.oid == internal::WRITTEN_SUBSCRIPTS.oid {
+            return Some(format!("{}{}", self.subscripted(inner), self.subscripts(&args[1..])));
+        }
+        None
+    }
+
+    /// What subscripts stand behind: in parentheses, but for a column and a field.
+    fn subscripted(&self, value: &Expr) -> String {
+        let text = self.print(value);
+        let plain = match value {
+            Expr::Column(col, _) => self.names.is_none_or(|names| names.is_variable(*col)),
+            Expr::Call { function, .. } => function.oid == internal::FIELD.oid,
+            _ => false,
+        };
+        if plain { text } else { format!("({text})") }
+    }
+
+    /// See [`internal::WRITTEN_SUBSCRIPTS`].
+    fn subscripts(&self, parts: &[Expr]) -> String {
+        let mut out = String::new();
+        let mut parts = parts.iter();
+        while let Some(Expr::Const(Datum::Char(form), _)) = parts.next() {
+            let mut bound = |wanted: &[u8]| match wanted.contains(form) {
+                true => parts.next().map_or_else(String::new, |e| self.outer(e)),
+                false => String::new(),
+            };
+            if *form == b'i' {
+                out += &format!("[{}]", bound(b"i"));
+                continue;
+            }
+            let low = bound(b"bl");
+            out += &format!("[{low}:{}]", bound(b"bu"));
+        }
+        out
     }
 
     /// A call's arguments as they were given: without those that defaults fill, by name where they had one.
     fn arguments(&self, args: &[Expr]) -> String {
         let mut out = Vec::with_capacity(args.len());
+        let mut named = Vec::new();
         for arg in args {
             match arg {
                 Expr::Call { function, .. } if function.oid == internal::DEFAULTED.oid => {}
                 Expr::Call { function, args, .. } if function.oid == internal::NAMED.oid => {
                     let Some(Expr::Const(Datum::Text(name), _)) = args.get(1) else { continue };
-                    out.push(format!("{} => {}", quote_ident(name), self.print(&args[0])));
+                    let at = match args.get(2) {
+                        Some(Expr::Const(Datum::Int4(at), _)) => *at,
+                        _ => 0,
+                    };
+                    let name = quote_ident(name);
+                    named.push(match spread(&args[0]) {
+                        Some(array) => (at, format!("VARIADIC {name} => {}", self.print(array))),
+                        None => (at, format!("{name} => {}", self.print(&args[0]))),
+                    });
                 }
                 arg => out.push(self.print(arg)),
             }
         }
+        // As the call named them.
+        named.sort_by_key(|(at, _)| *at);
+        out.extend(named.into_iter().map(|(_, text)| text));
         out.join(", ")
     }
 
@@ -668,10 +767,24 @@ impl Printer<'_, '_> {
         }
     }
 
-    fn cast(&self, arg: &Expr, ty: Oid, typmod: i32) -> String {
+    /// A cast, of what stands below all the casts that it implies.
+    fn cast(&self, cast: &Expr, ty: Oid, typmod: i32) -> String {
+        let below = match cast {
+            Expr::Typmod { arg, .. } | Expr::InOutCast { arg, .. } | Expr::Relabel(arg, _) => arg,
+            Expr::Call { function, args, ty, .. } if is_implied_cast(function, args, *ty) => {
+                &args[0]
+            }
+            other => other,
+        };
+        self.cast_of(below, ty, typmod)
+    }
+
+    fn cast_of(&self, arg: &Expr, ty: Oid, typmod: i32) -> String {
         let name = self.type_name(ty, typmod);
+        let arg = shown(arg);
         match arg {
-            Expr::Const(value, from) if *from == ty && !value.is_null() => {
+            Expr::Const(value, from) if *from == ty && value.is_null() => format!("NULL::{name}"),
+            Expr::Const(value, from) if *from == ty => {
                 format!("{}::{name}", self.quoted(value, ty))
             }
             _ if self.pretty => format!("{}::{name}", self.part(arg)),
@@ -700,10 +813,21 @@ impl Printer<'_, '_> {
         format!("'{}'", text.replace('\'', "''"))
     }
 
+    /// A constant with its type, whatever its text alone means: where a bare number would be a place.
+    pub fn labelled(&self, value: &Datum, ty: Oid) -> String {
+        let text = self.constant(value, ty);
+        let bare = !value.is_null() && ty != types::oids::UNKNOWN && !text.contains("::");
+        if bare { format!("{text}::{}", self.type_name(ty, -1)) } else { text }
+    }
+
     /// A constant, labelled with its type unless its text alone has that type.
     fn constant(&self, value: &Datum, ty: Oid) -> String {
         if ty == types::oids::UNKNOWN {
-            return if value.is_null() { "NULL".to_owned() } else { self.quoted(value, ty) };
+            return if value.is_null() {
+                "NULL::unknown".to_owned()
+            } else {
+                self.quoted(value, ty)
+            };
         }
         if value.is_null() {
             return format!("NULL::{}", self.type_name(ty, -1));
@@ -733,11 +857,107 @@ fn operator_of(function: &FunctionRow, args: usize) -> Option<&'static str> {
         .map(|o| o.name)
 }
 
+/// A text without the blanks before its line feeds, which come of forms that begin on a line of their own (CASE). What is
+/// quoted stays as it is.
+pub(crate) fn trimmed(text: String) -> String {
+    if !text.contains(" \n") {
+        return text;
+    }
+    let (mut out, mut quote) = (String::with_capacity(text.len()), None);
+    for c in text.chars() {
+        match (quote, c) {
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            (None, '\n') => out.truncate(out.trim_end_matches(' ').len()),
+            _ => {}
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// What is shown of an expression where implied casts are not: what stands below them.
+pub(crate) fn shown(mut expr: &Expr) -> &Expr {
+    loop {
+        expr = match expr {
+            Expr::Typmod { arg, .. } if !is_current(arg) => arg,
+            Expr::InOutCast { arg, .. } => arg,
+            Expr::Relabel(arg, to) if *to != RECORD => arg,
+            Expr::Call { function, args, ty, .. } if is_implied_cast(function, args, *ty) => {
+                &args[0]
+            }
+            other => return other,
+        };
+    }
+}
+
+/// `current_timestamp` and its like, whose precision is no cast.
+fn is_current(arg: &Expr) -> bool {
+    matches!(arg, Expr::SessionValue(..))
+}
+
+/// Whether a call stands for a cast that nobody wrote.
+fn is_implied_cast(function: &FunctionRow, args: &[Expr], ty: Oid) -> bool {
+    is_cast(function, args, ty)
+        || function.oid == internal::DOMAIN_CHECK.oid
+        || function.oid == internal::ARRAY_CAST.oid
+}
+
+/// The array behind VARIADIC.
+fn spread(arg: &Expr) -> Option<&Expr> {
+    match arg {
+        Expr::Call { function, args, .. } if function.oid == internal::SPREAD.oid => args.first(),
+        _ => None,
+    }
+}
+
+fn is_spread(arg: &Expr) -> bool {
+    spread(arg).is_some()
+}
+
+/// Whether PostgreSQL has a function call for an expression, which it puts into parentheses in ORDER BY and GROUP BY.
+pub(crate) fn is_call(expr: &Expr) -> bool {
+    match expr {
+        Expr::Typmod { arg, .. } => !is_current(arg),
+        Expr::Call { function, args, ty, .. } => {
+            let inner = args.first();
+            if function.oid == internal::WRITTEN_CAST.oid {
+                return inner.is_some_and(is_call);
+            }
+            let special = [
+                &internal::FIELD,
+                &internal::DOMAIN_CHECK,
+                &internal::ARRAY_CAST,
+                &internal::SHAPED_ROW,
+                &internal::WRITTEN_SUBSCRIPTS,
+            ];
+            if special.iter().any(|f| f.oid == function.oid) {
+                return false;
+            }
+            let by_syntax = matches!(function.operator, BY_SYNTAX | BY_SHORT_SYNTAX);
+            let operator = function.operator != Oid::INVALID && !by_syntax
+                || operator_of(function, args.len()).is_some();
+            !operator || is_cast(function, args, *ty)
+        }
+        _ => false,
+    }
+}
+
 /// Whether a call is what a cast became.
 fn is_cast(function: &FunctionRow, args: &[Expr], ty: Oid) -> bool {
     args.first()
         .and_then(|a| types::func::cast(a.ty(), ty))
         .is_some_and(|c| matches!(c.method, CastMethod::Function(oid) if oid == function.oid))
+}
+
+/// The length that a cast's function is told, as that from integers to bits is; -1: none.
+fn length_of(function: &FunctionRow, args: &[Expr]) -> i32 {
+    match args {
+        [_, Expr::Const(Datum::Int4(length), INT4), ..] if function.args.get(1) == Some(&INT4) => {
+            *length
+        }
+        _ => -1,
+    }
 }
 
 /// Whether a call is written as an operator or a cast.
@@ -767,11 +987,11 @@ fn level(expr: &Expr) -> Level {
         Expr::Or(_) => Level::Or,
         Expr::And(_) => Level::And,
         Expr::Not(_) => Level::Not,
-        Expr::IsNull { .. } | Expr::BooleanTest { .. } => Level::Test,
+        Expr::IsNull { .. } | Expr::BooleanTest { .. } | Expr::Subquery(_) => Level::Test,
         Expr::ArrayOp { .. } => Level::Or,
         Expr::Collate(..) => Level::Operator,
         Expr::Distinct { .. } | Expr::RowCompare { .. } => Level::Operator,
-        Expr::Call { function, args, ty, .. } if !is_cast(function, args, *ty) => {
+        Expr::Call { function, args, ty, .. } if !is_implied_cast(function, args, *ty) => {
             operator_of(function, args.len()).map_or(Level::Whole, level_of)
         }
         _ => Level::Whole,
@@ -784,8 +1004,8 @@ impl Printer<'_, '_> {
         if !matches!(function.operator, BY_SYNTAX | BY_SHORT_SYNTAX) {
             return None;
         }
-        let part = |n: usize| args.get(n).map(|arg| self.operand(arg, Level::Whole));
-        let whole = |n: usize| args.get(n).map(|arg| self.print(arg));
+        let part = |n: usize| args.get(n).map(|arg| self.test(arg, Level::Whole));
+        let whole = |n: usize| args.get(n).map(|arg| self.outer(arg));
         let short = function.operator == BY_SHORT_SYNTAX;
         Some(match (function.name, args.len()) {
             ("timezone", 2) => format!("({} AT TIME ZONE {})", part(1)?, part(0)?),

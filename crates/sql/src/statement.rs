@@ -548,6 +548,7 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
             true,
         ),
         Utility::AlterTable { kind, .. } => (alter_tag(kind), true),
+        Utility::Rename { kind: "COLUMN", of, .. } => (alter_tag(of), true),
         Utility::Rename { kind, .. } => (alter_tag(kind), true),
         Utility::CreateRoutine(def) if def.function.procedure => ("CREATE PROCEDURE", true),
         Utility::CreateRoutine(def) if def.function.aggregate.is_some() => {

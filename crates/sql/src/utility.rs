@@ -369,7 +369,7 @@ pub enum AlterTable {
         how: ColumnKeeping,
     },
     /// ALTER INDEX … ALTER COLUMN … SET STATISTICS of a column by its number.
-    IndexStatistics(i32),
+    IndexStatistics(i32, Option<u16>),
     /// SET LOGGED and SET UNLOGGED.
     SetLogged(bool),
     /// SET ACCESS METHOD.
@@ -780,6 +780,8 @@ pub enum Utility {
         table: Name,
         /// Column or constraint.
         part: Option<String>,
+        /// The kind of relation that the statement names where a part of it is renamed, for its tag.
+        of: &'static str,
         /// New name.
         to: String,
         /// IF EXISTS.

@@ -11,8 +11,9 @@ pub mod body;
 mod calls;
 mod functions;
 mod pinned;
+mod tail;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use base::{Error, Result};
@@ -20,7 +21,7 @@ use catalog::Snapshot;
 use catalog::definition::quote_ident;
 use pg_query::{NodeEnum, protobuf as pb};
 
-use crate::bind::record::{Part, Record, SelectRecord, WindowSpec, address, selects_of};
+use crate::bind::record::{Part, Record, SelectRecord, WindowSpec, address};
 use crate::bind::{Binder, ast, inner};
 use crate::expr::{Expr, SortKey, SubqueryExpr, SubqueryKind};
 use crate::logical::Col;
@@ -32,7 +33,9 @@ mod stored;
 
 use stored::again;
 pub use stored::changes_of;
-pub(crate) use stored::{print_target, recorded};
+pub(crate) use stored::{
+    default_survives, expression_survives, print_target, query_survives, recorded,
+};
 
 /// PostgreSQL's steps of indentation.
 const STD: i32 = 8;
@@ -57,7 +60,7 @@ pub fn print(cx: &PrepareContext<'_>, view: &catalog::Table, pretty: bool) -> Re
             frames: RefCell::default(),
             rows: true,
             qualifies: false,
-            selects: selects_of(select),
+            selects: record.selects_of(select),
         };
         printer.statement(select, Some(&names))
     })
@@ -175,14 +178,14 @@ impl<'p, 'b> Printer<'p, 'b> {
             frames: RefCell::default(),
             rows: true,
             qualifies: false,
-            selects: selects_of(root),
+            selects: record.selects_of(root),
         }
     }
 
     /// A whole query; `names`: of its columns.
     pub(crate) fn statement(&self, node: &NodeEnum, names: Option<&[String]>) -> Result<String> {
         match node {
-            NodeEnum::SelectStmt(select) => self.query(select, names, 0),
+            NodeEnum::SelectStmt(select) => self.query(select, names, 0).map(print::trimmed),
             _ => Err(Error::internal("a view's query is not a SELECT")),
         }
     }
@@ -285,7 +288,7 @@ impl<'p, 'b> Printer<'p, 'b> {
         if !select.conditions.is_empty() {
             out.keyword(" WHERE ", -STD, STD, 1);
             let condition = crate::bind::expr::and(select.conditions.clone());
-            let text = self.expr(&condition, out.indent);
+            let text = self.expr(print::shown(&condition), out.indent);
             out.push(&text);
         }
         if select.sets {
@@ -300,7 +303,7 @@ impl<'p, 'b> Printer<'p, 'b> {
         }
         if let Some(having) = &select.having {
             out.keyword(" HAVING ", -STD, STD, 0);
-            let text = self.expr(having, out.indent);
+            let text = self.expr(print::shown(having), out.indent);
             out.push(&text);
         }
         for (n, (name, spec)) in select.named.iter().enumerate() {
@@ -439,7 +442,7 @@ impl<'p, 'b> Printer<'p, 'b> {
         match e {
             Expr::Const(types::Datum::Int8(_), _) => self.limit(e),
             e => {
-                let names = Here { printer: self, indent };
+                let names = Here::new(self, indent);
                 self.printer(&names, indent).outer(e)
             }
         }
@@ -486,7 +489,7 @@ impl<'p, 'b> Printer<'p, 'b> {
                     quote_ident(name)
                 }
                 _ => {
-                    let names = Here { printer: self, indent: out.indent };
+                    let names = Here::new(self, out.indent);
                     let text = self.printer(&names, out.indent).alone(e);
                     format!("{text} AS {}", quote_ident(name))
                 }
@@ -530,6 +533,24 @@ impl<'p, 'b> Printer<'p, 'b> {
         Ok(())
     }
 
+    /// The innermost level's item for a table in FROM: its place among those with names, and the table's oid. Of
+    /// several tables with one name the one that the name leads to.
+    fn item_of(&self, range: &pb::RangeVar) -> Option<(usize, u32)> {
+        let written = range.alias.as_ref().map_or(range.relname.as_str(), |a| &a.aliasname);
+        let frames = self.frames.borrow();
+        let named = frames.last()?.select.items.iter().filter(|i| i.name.is_some()).enumerate();
+        let mut same: Vec<(usize, u32)> = named
+            .filter(|(_, item)| item.name.as_deref() == Some(written))
+            .map(|(at, item)| (at, item.oid))
+            .collect();
+        if same.len() > 1 {
+            let schema = (!range.schemaname.is_empty()).then_some(range.schemaname.as_str());
+            let meant = self.binder.find_relation(schema, &range.relname).map(|r| r.oid());
+            same.retain(|(_, oid)| Some(*oid) == meant);
+        }
+        same.first().copied()
+    }
+
     /// The printed name of a FROM item of the innermost level.
     fn refname(&self, name: &str) -> String {
         let frames = self.frames.borrow();
@@ -566,8 +587,28 @@ impl<'p, 'b> Printer<'p, 'b> {
             }
             Some(NodeEnum::RangeFunction(f)) => self.range_function(f, out),
             Some(NodeEnum::JoinExpr(join)) => self.join(join, out),
+            Some(NodeEnum::RangeTableSample(sample)) => self.sample(sample, out),
             _ => Err(Error::unsupported("a view with this FROM item")),
         }
+    }
+
+    /// A table of which a part is read.
+    fn sample(&self, sample: &pb::RangeTableSample, out: &mut Out) -> Result<()> {
+        if let Some(NodeEnum::RangeVar(range)) = inner(&sample.relation) {
+            self.range_var(range, out)?;
+        }
+        let method = ast::strings(&sample.method).last().copied().unwrap_or_default();
+        let noted = self.record.exprs.get(&(address(sample), Part::Call));
+        let indent = out.indent;
+        let names = Here::new(self, indent);
+        let shown = |e: &Expr| self.printer(&names, indent).outer(e);
+        let mut args = noted.into_iter().flatten().map(shown);
+        let percent = args.next().unwrap_or_default();
+        out.push(&format!(" TABLESAMPLE {} ({percent})", quote_ident(method)));
+        if let Some(seed) = args.next() {
+            out.push(&format!(" REPEATABLE ({seed})"));
+        }
+        Ok(())
     }
 
     fn range_var(&self, range: &pb::RangeVar, out: &mut Out) -> Result<()> {
@@ -578,11 +619,13 @@ impl<'p, 'b> Printer<'p, 'b> {
     fn relation_as(&self, range: &pb::RangeVar, word: &str, out: &mut Out) -> Result<()> {
         let alias = range.alias.as_ref();
         let written = alias.map_or(range.relname.as_str(), |a| &a.aliasname);
-        let shown = self.refname(written);
-        let oid = {
-            let frames = self.frames.borrow();
-            let items = frames.last().map(|f| f.select.items.clone()).unwrap_or_default();
-            items.iter().find(|i| i.name.as_deref() == Some(written)).map_or(0, |i| i.oid)
+        let (shown, oid) = match self.item_of(range) {
+            Some((at, oid)) => {
+                let frames = self.frames.borrow();
+                let shown = frames.last().and_then(|f| f.names.get(at));
+                (shown.map_or_else(|| written.to_owned(), |(_, shown)| shown.clone()), oid)
+            }
+            None => (self.refname(written), 0),
         };
         let (text, own) = match self.naming.relation_by_oid(oid) {
             Some(relation) => (self.relation(&relation), relation_name(&relation)),
@@ -833,127 +876,35 @@ impl<'p, 'b> Printer<'p, 'b> {
         Ok(())
     }
 
-    fn limits(&self, stmt: &pb::SelectStmt, out: &mut Out) -> Result<()> {
-        let ties = stmt.limit_option == pb::LimitOption::WithTies as i32;
-        let limit = if ties { " FETCH FIRST " } else { " LIMIT " };
-        for (part, word) in [(Part::Offset, " OFFSET "), (Part::Limit, limit)] {
-            if let Some([e]) = self.record.exprs.get(&(address(stmt), part)).map(Vec::as_slice) {
-                out.keyword(word, -STD, STD, 0);
-                let text = self.limit(e);
-                let plain = matches!(e, Expr::Const(..));
-                match ties && part == Part::Limit {
-                    true if plain => out.push(&format!("{text} ROWS WITH TIES")),
-                    true => out.push(&format!("({text}) ROWS WITH TIES")),
-                    false => out.push(&text),
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn limit(&self, e: &Expr) -> String {
-        match e {
-            Expr::Const(types::Datum::Int8(n), _) if *n >= 0 => {
-                if *n <= i64::from(i32::MAX) {
-                    n.to_string()
-                } else {
-                    format!("'{n}'::bigint")
-                }
-            }
-            e => {
-                let names = Here { printer: self, indent: 0 };
-                self.printer(&names, 0).outer(e)
-            }
-        }
-    }
-
-    fn locks(&self, stmt: &pb::SelectStmt, out: &mut Out) -> Result<()> {
-        // As PostgreSQL: a clause for each table, with the strongest of what is said of it.
-        let mut locked: Vec<(String, i32, i32)> = Vec::new();
-        for node in &stmt.locking_clause {
-            let Some(NodeEnum::LockingClause(clause)) = &node.node else { continue };
-            let mut names = Vec::new();
-            for node in &clause.locked_rels {
-                if let Some(NodeEnum::RangeVar(range)) = &node.node {
-                    names.push(range.relname.clone());
-                }
-            }
-            if clause.locked_rels.is_empty() {
-                stmt.from_clause.iter().for_each(|node| self.lockable(node, &mut names));
-            }
-            for name in names {
-                match locked.iter_mut().find(|(known, ..)| *known == name) {
-                    Some((_, strength, wait)) => {
-                        *strength = clause.strength.max(*strength);
-                        *wait = clause.wait_policy.max(*wait);
-                    }
-                    None => locked.push((name, clause.strength, clause.wait_policy)),
-                }
-            }
-        }
-        for (name, strength, wait) in locked {
-            let (_, words) = crate::bind::select::lock_strength(strength);
-            out.keyword(&format!(" {words}"), -STD, STD, 0);
-            out.push(&format!(" OF {}", quote_ident(&self.refname(&name))));
-            out.push(match pb::LockWaitPolicy::try_from(wait) {
-                Ok(pb::LockWaitPolicy::LockWaitError) => " NOWAIT",
-                Ok(pb::LockWaitPolicy::LockWaitSkip) => " SKIP LOCKED",
-                _ => "",
-            });
-        }
-        Ok(())
-    }
-
-    /// The tables and subqueries of a FROM item, by their names.
-    fn lockable(&self, node: &pb::Node, out: &mut Vec<String>) {
-        match &node.node {
-            Some(NodeEnum::RangeVar(range)) => {
-                let name = range.alias.as_ref().map_or(&range.relname, |a| &a.aliasname);
-                let frames = self.frames.borrow();
-                let items = frames.last().map_or(&[][..], |f| &f.select.items);
-                if items.iter().any(|i| i.name.as_ref() == Some(name) && i.oid != 0) {
-                    out.push(name.clone());
-                }
-            }
-            Some(NodeEnum::RangeSubselect(sub)) => {
-                out.extend(sub.alias.as_ref().map(|a| a.aliasname.clone()));
-            }
-            Some(NodeEnum::JoinExpr(join)) => {
-                for side in [&join.larg, &join.rarg].into_iter().flatten() {
-                    self.lockable(side, out);
-                }
-            }
-            _ => {}
-        }
-    }
-
     /// An expression of GROUP BY and ORDER BY.
     fn sort_expression(&self, e: &Expr, indent: i32) -> String {
         let text = self.expr(e, indent);
-        match e {
-            Expr::Const(..) => text,
-            Expr::Column(col, _) if self.variable(*col).is_some() => text,
-            Expr::Column(..) => format!("({text})"),
-            Expr::Call { .. } if self.pretty || !text.starts_with('(') => format!("({text})"),
-            _ if self.pretty => format!("({text})"),
-            _ => text,
-        }
+        let is_call = match e {
+            Expr::Column(col, _) if self.variable(*col).is_some() => return text,
+            Expr::Column(..) => !text.starts_with("GROUPING("),
+            Expr::Const(value, ty) => {
+                let names = Here::new(self, indent);
+                return self.printer(&names, indent).labelled(value, *ty);
+            }
+            e => print::is_call(e),
+        };
+        if self.pretty || is_call { format!("({text})") } else { text }
     }
 
     fn expr(&self, e: &Expr, indent: i32) -> String {
-        let names = Here { printer: self, indent };
+        let names = Here::new(self, indent);
         self.printer(&names, indent).print(e)
     }
 
     /// An expression's text where `t.*` would stand for the columns of `t`.
     fn alone(&self, e: &Expr, indent: i32) -> String {
-        let names = Here { printer: self, indent };
+        let names = Here::new(self, indent);
         self.printer(&names, indent).alone(e)
     }
 
     /// A type's name.
     fn type_text(&self, ty: base::Oid, typmod: i32) -> String {
-        let names = Here { printer: self, indent: 0 };
+        let names = Here::new(self, 0);
         self.printer(&names, 0).type_name(ty, typmod)
     }
 
@@ -971,11 +922,12 @@ impl<'p, 'b> Printer<'p, 'b> {
     fn variable(&self, col: Col) -> Option<(String, String)> {
         let frames = self.frames.borrow();
         for frame in frames.iter().rev() {
-            for item in frame.select.items.iter().filter(|i| i.name.is_some()) {
+            let named = frame.select.items.iter().filter(|i| i.name.is_some());
+            for (place, item) in named.enumerate() {
                 let is_it = |e: &Expr| matches!(e, Expr::Column(c, _) if *c == col);
                 let Some(at) = item.columns.iter().position(|c| is_it(&c.expr)) else { continue };
                 let written = item.name.as_deref().unwrap_or_default();
-                let shown = frame.names.iter().find(|(n, _)| n == written).map(|(_, s)| s.clone());
+                let shown = frame.names.get(place).map(|(_, s)| s.clone());
                 let join = frame.joins.iter().find(|j| j.alias == written).map(|j| &j.names);
                 let pins = frame.pinned.iter().find(|(n, _)| n == written).map(|(_, names)| names);
                 let column = match join.or(pins).and_then(|names| names.get(at)) {
@@ -1046,10 +998,24 @@ fn direction(descending: bool, nulls_first: bool) -> &'static str {
 /// Names at one place of a query.
 struct Here<'h, 'p, 'b> {
     printer: &'h Printer<'p, 'b>,
-    indent: i32,
+    indent: Cell<i32>,
+}
+
+impl<'h, 'p, 'b> Here<'h, 'p, 'b> {
+    fn new(printer: &'h Printer<'p, 'b>, indent: i32) -> Here<'h, 'p, 'b> {
+        Here { printer, indent: Cell::new(indent) }
+    }
 }
 
 impl Names for Here<'_, '_, '_> {
+    fn shift(&self, by: i32) {
+        self.indent.set(self.indent.get() + by);
+    }
+
+    fn is_variable(&self, col: Col) -> bool {
+        self.printer.variable(col).is_some()
+    }
+
     fn column(&self, col: Col) -> Option<String> {
         if let Some((text, name)) = self.printer.variable(col) {
             let bare = self.printer.bare && self.printer.frames.borrow().len() == 1;
@@ -1062,7 +1028,7 @@ impl Names for Here<'_, '_, '_> {
         };
         if let Some(args) = grouping {
             let args: Vec<String> =
-                args.iter().map(|a| self.printer.expr(a, self.indent)).collect();
+                args.iter().map(|a| self.printer.expr(a, self.indent.get())).collect();
             return Some(format!("GROUPING({})", args.join(", ")));
         }
         let (agg, window) = {
@@ -1095,9 +1061,10 @@ impl Names for Here<'_, '_, '_> {
                 && pairs.into_iter().all(|(c, f)| crate::walk::same(&c.expr, f))
         };
         for frame in frames.iter().rev() {
-            let found = frame.select.items.iter().find(|item| item.name.is_some() && same(item));
-            if let Some(name) = found.and_then(|item| item.name.as_deref()) {
-                let shown = frame.names.iter().find(|(n, _)| n == name).map_or(name, |(_, s)| s);
+            let named = frame.select.items.iter().filter(|item| item.name.is_some());
+            if let Some((_, shown)) =
+                named.zip(&frame.names).find_map(|(i, n)| same(i).then_some(n))
+            {
                 return Some(format!("{}.*", quote_ident(shown)));
             }
         }
@@ -1125,19 +1092,20 @@ impl Names for Here<'_, '_, '_> {
         let p = self.printer;
         let record = p.record.sublinks.get(&subquery.plan)?;
         // The tree's nodes are found again by walking from the record's address.
-        let text = p.nested(record.select, self.indent)?;
+        let text = p.nested(record.select, self.indent.get())?;
         Some(match &subquery.kind {
             SubqueryKind::Exists => format!("(EXISTS ({text}))"),
             SubqueryKind::Array => format!("ARRAY({text})"),
             SubqueryKind::Scalar => format!("({text})"),
             SubqueryKind::Compare { all, .. } => {
                 let left: Vec<String> =
-                    record.left.iter().map(|e| p.expr(e, self.indent)).collect();
+                    record.left.iter().map(|e| p.expr(e, self.indent.get())).collect();
                 let left = match left.as_slice() {
                     [one] => one.clone(),
                     several => format!("({})", several.join(", ")),
                 };
                 let word = match (record.operator.as_str(), all) {
+                    (op, _) if record.row => op.to_owned(),
                     ("=", false) => "IN".to_owned(),
                     (op, false) => format!("{op} ANY"),
                     (op, true) => format!("{op} ALL"),

@@ -312,7 +312,7 @@ pub fn same(a: &Expr, b: &Expr) -> bool {
         (Expr::Array { ty: t, .. }, Expr::Array { ty: u, .. }) => t == u,
         (Expr::Subscript { ty: t, .. }, Expr::Subscript { ty: u, .. }) => t == u,
         (Expr::RowCompare { op: m, .. }, Expr::RowCompare { op: n, .. }) => m == n,
-        (Expr::Subquery(x), Expr::Subquery(y)) => x.plan == y.plan,
+        (Expr::Subquery(x), Expr::Subquery(y)) => x.twin == y.twin,
         _ => false,
     };
     if !heads {

@@ -91,6 +91,9 @@ pub struct IndexColumn {
     /// Its operator class's parameters.
     #[serde(default)]
     pub class_options: Vec<(String, String)>,
+    /// The statistics target of an expression; None: the default.
+    #[serde(default)]
+    pub statistics: Option<u16>,
 }
 
 /// An access method in a stored object: its name.
@@ -214,6 +217,9 @@ pub struct KeyExpression {
     pub ty: Id,
     /// Columns in it, from 1.
     pub columns: Vec<u16>,
+    /// The collation that its values have of themselves; 0: the default one, or none.
+    #[serde(default)]
+    pub collation: Id,
 }
 
 impl Index {

@@ -71,6 +71,9 @@ pub struct PartitionKey {
     /// How texts are compared, when not by the default collation.
     #[serde(default)]
     pub slot: Option<Box<KeyCollation>>,
+    /// The collation that an expression has of itself; 0: the type's.
+    #[serde(default)]
+    pub own_collation: Id,
     /// An operator class that was named.
     #[serde(default)]
     pub class: Option<String>,

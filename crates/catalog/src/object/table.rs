@@ -380,6 +380,14 @@ pub enum ForeignKeyAction {
 }
 
 impl Table {
+    /// The oids of its constraints, triggers, rules and policies.
+    pub fn parts(&self) -> impl Iterator<Item = Id> + '_ {
+        let constraints = self.constraints.iter().map(|c| c.oid);
+        let triggers = self.triggers.iter().map(|t| t.oid);
+        let rules = self.rules.iter().map(|r| r.oid);
+        constraints.chain(triggers).chain(rules).chain(self.policies.iter().map(|p| p.oid))
+    }
+
     /// Whether it is one session's own.
     pub fn is_temporary(&self) -> bool {
         base::Oid(self.oid).is_temporary()

@@ -9,9 +9,9 @@ use super::facts::{self, Fact};
 use super::reg::Names;
 use crate::object::{Defined, Id, TableKind, ids};
 use crate::snapshot::Relation;
-use crate::system::class::{self, default_id, rule_id};
+use crate::system::class::{self, default_id, view_of_rule};
 use crate::system::named::{ACCESS_METHODS, TABLESPACES, language_name};
-use crate::system::tables::{by_oid, tables};
+use crate::system::tables::by_oid;
 
 /// An object's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -622,26 +622,27 @@ impl Names<'_> {
     }
 
     fn constraint_identity(&self, id: Id) -> Option<Identity> {
-        for table in self.catalog.tables() {
-            let Some(c) = table.constraints.iter().find(|c| c.oid == id) else { continue };
-            let relation = self.relation_identity(table.oid, 0)?;
-            let name = quote_ident(&c.name);
-            let mut names = relation.names;
-            names.push(c.name.clone());
-            return Some(Identity {
-                kind: "table constraint".to_owned(),
-                schema: relation.schema,
-                identity: format!("{name} on {}", relation.identity),
-                names,
-                description: format!("constraint {name} on {}", relation.description),
-                ..Identity::default()
-            });
-        }
-        None
+        let table = self.catalog.owner_of_part(id)?;
+        let c = table.constraints.iter().find(|c| c.oid == id)?;
+        let relation = self.relation_identity(table.oid, 0)?;
+        let name = quote_ident(&c.name);
+        let mut names = relation.names;
+        names.push(c.name.clone());
+        Some(Identity {
+            kind: "table constraint".to_owned(),
+            schema: relation.schema,
+            identity: format!("{name} on {}", relation.identity),
+            names,
+            description: format!("constraint {name} on {}", relation.description),
+            ..Identity::default()
+        })
     }
 
     fn default_identity(&self, id: Id) -> Option<Identity> {
         for table in self.catalog.tables() {
+            if default_id(table.oid, 0) >> 11 != id >> 11 {
+                continue;
+            }
             let is = |n: &u16| default_id(table.oid, *n) == id;
             let with = table.live_columns().filter(|(_, c)| c.default.is_some()).map(|(n, _)| n);
             if let Some(number) = with.into_iter().find(is) {
@@ -665,9 +666,9 @@ impl Names<'_> {
         id: Id,
         name: impl Fn(&crate::Table, Id) -> Option<String>,
     ) -> Option<Identity> {
-        let mut all = self.catalog.tables();
-        let (table, name) = all.find_map(|t| Some((t.oid, name(t, id)?)))?;
-        let relation = self.relation_identity(table, 0)?;
+        let table = self.catalog.owner_of_part(id)?;
+        let name = name(table, id)?;
+        let relation = self.relation_identity(table.oid, 0)?;
         let mut names = relation.names;
         names.push(name.clone());
         let quoted = quote_ident(&name);
@@ -681,12 +682,11 @@ impl Names<'_> {
     }
 
     fn rule_identity(&self, id: Id) -> Option<Identity> {
-        let is = |t: &&std::sync::Arc<crate::Table>| t.query.is_some() && rule_id(t.oid) == id;
-        let system = || tables().iter().find(|t| rule_id(t.oid.0) == id);
-        let view = match self.catalog.tables().find(is) {
-            Some(table) => table.oid,
-            None => system()?.oid.0,
-        };
+        let view = view_of_rule(id)?;
+        let is_view = self.catalog.table(view).is_some_and(|t| t.query.is_some());
+        if !is_view && by_oid(base::Oid(view)).is_none_or(|t| !t.is_view) {
+            return None;
+        }
         let relation = self.relation_identity(view, 0)?;
         let mut names = relation.names;
         names.push("_RETURN".to_owned());

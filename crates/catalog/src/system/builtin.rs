@@ -104,7 +104,18 @@ fn absent_type(f: Fact) -> Vec<Datum> {
     out.done()
 }
 
+/// The row of one type; None: it is none of the common ones.
+fn type_of_id(cx: &SystemCx<'_>, id: Id) -> Option<Vec<Datum>> {
+    match id >= Oid::FIRST_USER.0 {
+        true => super::user_types::type_row(cx, id),
+        false => TypeIo::all().iter().find(|t| t.oid.0 == id).map(type_row),
+    }
+}
+
 pub(super) fn pg_type(cx: &SystemCx<'_>) -> Rows {
+    if let Some(one) = cx.wanted_at(0).and_then(|id| type_of_id(cx, id)) {
+        return Ok(vec![one]);
+    }
     let absent = facts::kinds().iter().filter(|f| !has_type(f.id(0)) && facts::is_kind_here(*f));
     let mut out: Vec<_> =
         TypeIo::all().iter().map(type_row).chain(absent.map(absent_type)).collect();
@@ -281,10 +292,11 @@ pub(super) fn pg_proc(cx: &SystemCx<'_>) -> Rows {
             None => row.set("proacl", function_acl(cx, f.id(0))).done(),
         }
     };
-    if let Some(id) = cx.wanted_at(0)
-        && let Some(f) = facts::functions().get(id)
-    {
-        return Ok(vec![one(f)]);
+    if let Some(id) = cx.wanted_at(0) {
+        let own = || cx.catalog.function(id).map(|f| user_proc(cx, f));
+        if let Some(one) = facts::functions().get(id).map(one).or_else(own) {
+            return Ok(vec![one]);
+        }
     }
     let known = facts::functions().iter().map(one);
     let own = func::functions().iter().filter(|f| facts::functions().get(f.oid.0).is_none());

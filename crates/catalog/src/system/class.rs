@@ -87,3 +87,8 @@ pub fn default_id(table: Id, column: u16) -> Id {
 pub fn rule_id(view: Id) -> Id {
     view | 1 << 29
 }
+
+/// The view whose rule has this oid, if it is one of a view's.
+pub fn view_of_rule(rule: Id) -> Option<Id> {
+    (rule & 1 << 29 != 0).then_some(rule & !(1 << 29))
+}

@@ -5,13 +5,16 @@ use types::Datum;
 
 use super::row::{oid, row};
 use crate::object::ids::PG_CATALOG;
-use crate::object::{ConstraintKind, Defined, Function, Id, Table, UserType, UserTypeKind};
+use crate::object::{ConstraintKind, Defined, Function, Id, Index, Table, UserType, UserTypeKind};
 use crate::system::class::{self, default_id, rule_id};
 use crate::system::classes::class_of;
 use crate::system::cx::SystemCx;
 
 /// An object: class, oid, column.
 type End = (Id, Id, u16);
+
+/// Oids below are those of objects that can't be dropped, on which nothing is said to depend.
+const UNPINNED: Id = 12_000;
 
 /// The rows so far.
 struct Ties<'c, 'a> {
@@ -37,6 +40,7 @@ pub(super) fn pg_depend(cx: &SystemCx<'_>) -> Result<Vec<Vec<Datum>>> {
     }
     cx.catalog.defined().for_each(|d| ties.defined(d));
     cx.catalog.indexes().for_each(|i| {
+        ties.index(i);
         for id in i.columns.iter().filter_map(|c| Some(c.collation.as_ref()?.oid)) {
             ties.add_collation((class::RELATION, i.oid, 0), id);
         }
@@ -112,6 +116,7 @@ impl Ties<'_, '_> {
                 self.add_uses(default, column.default_uses.iter().map(|id| (*id, 0)));
             }
         }
+        self.family(t);
         self.constraints(t);
         self.triggers(t);
         for policy in &t.policies {
@@ -131,9 +136,52 @@ impl Ties<'_, '_> {
         }
     }
 
+    /// An index of no constraint needs its columns, and one of a partition that of the whole.
+    fn index(&mut self, i: &Index) {
+        let own = (class::RELATION, i.oid, 0);
+        if i.parent != 0 {
+            self.add(own, (class::RELATION, i.parent, 0), 'P');
+            self.add(own, (class::RELATION, i.table, 0), 'S');
+        }
+        let Some(table) = self.cx.catalog.table(i.table) else { return };
+        if table.constraints.iter().any(|c| c.index() == Some(i.oid)) {
+            return;
+        }
+        let plain = i.columns.iter().map(|key| key.column).filter(|n| *n != 0);
+        let mut columns: Vec<u16> = plain.chain(i.include.iter().copied()).collect();
+        let expressions = i.columns.iter().filter_map(|key| key.expression.as_ref());
+        columns.extend(expressions.flat_map(|e| e.columns.iter().copied()));
+        columns.extend(i.predicate.iter().flat_map(|sql| super::checked::columns(table, sql)));
+        if columns.is_empty() {
+            columns.push(0);
+        }
+        for n in columns {
+            self.add(own, (class::RELATION, i.table, n), 'a');
+        }
+    }
+
+    /// What it is a part of, and what are its parts.
+    fn family(&mut self, t: &Table) {
+        let own = (class::RELATION, t.oid, 0);
+        match t.partition_of() {
+            Some(parent) => self.add(own, (class::RELATION, parent, 0), 'a'),
+            None => t.parents.iter().for_each(|id| self.add(own, (class::RELATION, *id, 0), 'n')),
+        }
+        for key in t.partitioning.iter().flat_map(|by| &by.keys) {
+            let plain = (key.column != 0).then_some(key.column);
+            for n in plain.into_iter().chain(key.columns.iter().copied()) {
+                self.add((class::RELATION, t.oid, n), own, 'i');
+            }
+        }
+    }
+
     fn constraints(&mut self, t: &Table) {
         for constraint in &t.constraints {
             let from = (class::CONSTRAINT, constraint.oid, 0);
+            if constraint.parent != 0 {
+                self.add(from, (class::CONSTRAINT, constraint.parent, 0), 'P');
+                self.add(from, (class::RELATION, t.oid, 0), 'S');
+            }
             match &constraint.kind {
                 ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => {
                     self.add((class::RELATION, *index, 0), from, 'i');
@@ -151,8 +199,15 @@ impl Ties<'_, '_> {
                     }
                     self.add(from, (class::RELATION, key.index, 0), 'n');
                 }
-                ConstraintKind::Check(_) => {
-                    self.add(from, (class::RELATION, t.oid, 0), 'a');
+                ConstraintKind::Check(sql) => {
+                    let columns = super::checked::columns(t, sql);
+                    if columns.is_empty() {
+                        self.add(from, (class::RELATION, t.oid, 0), 'a');
+                    }
+                    for n in columns {
+                        self.add(from, (class::RELATION, t.oid, n), 'a');
+                        self.add(from, (class::RELATION, t.oid, n), 'n');
+                    }
                     self.add_uses(from, constraint.uses.iter().map(|id| (*id, 0)));
                 }
             }
@@ -224,6 +279,11 @@ impl Ties<'_, '_> {
         if f.is_constructor() {
             self.add(own, (class::TYPE, f.result, 0), 'i');
             return;
+        }
+        // Those of the catalog itself, C and SQL among them, can't be dropped.
+        let language = super::named::language(&f.language);
+        if let Some(id) = language.filter(|id| *id >= UNPINNED && f.aggregate.is_none()) {
+            self.add(own, (class::LANGUAGE, id, 0), 'n');
         }
         self.add_type(own, f.result);
         f.args.iter().for_each(|a| self.add_type(own, a.ty));

@@ -569,6 +569,9 @@ pub fn indexes() -> &'static [SystemIndex] {
 
 /// One of them.
 pub fn index(id: Id) -> Option<&'static SystemIndex> {
+    if id >= base::Oid::FIRST_USER.0 {
+        return None;
+    }
     indexes().iter().find(|i| i.oid == id)
 }
 

@@ -6,7 +6,9 @@ use types::Datum;
 use super::row::{Row, oid, row};
 use crate::acl::Rights;
 use crate::object::ids::INFORMATION_SCHEMA;
-use crate::object::{AclKind, Constraint, ConstraintKind, ForeignKeyAction, Id, Table, TableKind};
+use crate::object::{
+    AclKind, Constraint, ConstraintKind, ForeignKeyAction, Id, Table, TableKind, UserTypeKind,
+};
 use crate::privilege;
 use crate::system::cx::SystemCx;
 use crate::system::names::{database_name, info, info_visible, role_name, schema_name};
@@ -287,22 +289,34 @@ pub(super) fn usage_privileges(cx: &SystemCx<'_>) -> Rows {
     let rights = Rights { catalog: cx.catalog, database: cx.database };
     let mine = |role: Id| role != 0 && rights.has_rights_of(cx.role, role);
     let mut out = Vec::new();
+    let mut named = Vec::new();
     for s in cx.catalog.sequences() {
-        for item in rights.items(AclKind::Sequence, s.oid) {
+        // A sequence of which nobody said anything is not shown.
+        let items = cx.catalog.acl(AclKind::Sequence, s.oid, 0).map(|acl| acl.items.clone());
+        named.push(("SEQUENCE", s.schema, s.name.as_str(), s.owner, items.unwrap_or_default()));
+    }
+    for t in cx.catalog.user_types() {
+        if matches!(t.kind, UserTypeKind::Domain { .. }) {
+            let items = rights.items(AclKind::Type, t.oid);
+            named.push(("DOMAIN", t.schema, t.name.as_str(), t.owner, items));
+        }
+    }
+    for (kind, schema, name, own, items) in named {
+        for item in items {
             let known = mine(item.grantee) || mine(item.grantor) || item.grantee == 0;
             if item.privileges & privilege::USAGE == 0 || !known {
                 continue;
             }
-            let owner = item.grantee != 0 && rights.has_rights_of(item.grantee, s.owner);
+            let owner = item.grantee != 0 && rights.has_rights_of(item.grantee, own);
             let grantable = owner || item.grantable & privilege::USAGE != 0;
             let grantee = match item.grantee {
                 0 => Datum::Text("PUBLIC".into()),
                 id => role_name(cx, id),
             };
-            let row = info(cx, "usage_privileges", "object", s.schema, &s.name)
+            let row = info(cx, "usage_privileges", "object", schema, name)
                 .set("grantor", role_name(cx, item.grantor))
                 .set("grantee", grantee)
-                .set("object_type", "SEQUENCE")
+                .set("object_type", kind)
                 .set("privilege_type", "USAGE")
                 .set("is_grantable", yes_no(grantable));
             out.push(row.done());

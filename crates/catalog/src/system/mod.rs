@@ -43,7 +43,7 @@ mod usage;
 mod user_types;
 mod views;
 
-pub use class::{default_id, rule_id};
+pub use class::{default_id, rule_id, view_of_rule};
 pub use cx::{ServerInfo, SystemCx};
 pub use facts::{description, descriptions};
 pub use schema::{commented_class, is_shared_class};

@@ -7,8 +7,8 @@ use super::facts::{self, SystemIndex};
 use super::row::{Row, array, oid, row};
 use crate::object::ids::{BTREE_AM, COLLATION_C, HEAP_AM, PG_CATALOG, PG_GLOBAL};
 use crate::object::{
-    AclKind, CheckOption, Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Id, Index,
-    IndexColumn, ReplicaIdentity, Sequence, Table, TableKind,
+    AclKind, CheckOption, Constraint, ConstraintKind, Defined, ForeignKey, ForeignKeyAction, Id,
+    Index, IndexColumn, ReplicaIdentity, Sequence, Table, TableKind,
 };
 use crate::system::acl_rows::{stored_acl, system_acl};
 use crate::system::class::{default_id, rule_id};
@@ -151,7 +151,23 @@ fn system_index_class(cx: &SystemCx<'_>, i: &SystemIndex) -> Vec<Datum> {
         .done()
 }
 
+/// The row of one relation.
+fn class_of_id(cx: &SystemCx<'_>, id: Id) -> Option<Vec<Datum>> {
+    if let Some(t) = by_oid(base::Oid(id)).filter(|t| !t.is_function()) {
+        return Some(system_class(cx, t));
+    }
+    if let Some(i) = facts::index(id) {
+        return Some(system_index_class(cx, i));
+    }
+    let own = cx.catalog.table(id).map(|t| table_class(cx, t));
+    let own = own.or_else(|| cx.catalog.index(id).map(|i| index_class(cx, i)));
+    own.or_else(|| cx.catalog.sequence(id).map(|s| sequence_class(cx, s)))
+}
+
 pub(super) fn pg_class(cx: &SystemCx<'_>) -> Rows {
+    if let Some(one) = cx.wanted_at(0).and_then(|id| class_of_id(cx, id)) {
+        return Ok(vec![one]);
+    }
     let mut out: Vec<_> = tables().iter().map(|t| system_class(cx, t)).collect();
     out.extend(facts::indexes().iter().map(|i| system_index_class(cx, i)));
     out.extend(cx.catalog.tables().map(|t| table_class(cx, t)));
@@ -171,9 +187,20 @@ const SYSTEM_COLUMNS: [(&str, i16, base::Oid); 6] = [
     ("ctid", -1, oids::TID),
 ];
 
+/// `cid`, whose values are those of `xid` here.
+const CID: Id = 29;
+
+fn system_column(table: Id, (name, number, ty): &(&str, i16, base::Oid)) -> Vec<Datum> {
+    let one = attribute(table, *number, name, ty.0, -1).set("attnotnull", true);
+    match *name {
+        "cmin" | "cmax" => one.set("atttypid", oid(CID)).done(),
+        _ => one.done(),
+    }
+}
+
 fn table_attributes(cx: &SystemCx<'_>, t: &Table, out: &mut Vec<Vec<Datum>>) {
-    for (name, number, ty) in SYSTEM_COLUMNS {
-        out.push(attribute(t.oid, number, name, ty.0, -1).set("attnotnull", true).done());
+    if t.kind != TableKind::View {
+        out.extend(SYSTEM_COLUMNS.iter().map(|column| system_column(t.oid, column)));
     }
     for (i, c) in t.columns.iter().enumerate() {
         let number = i as i16 + 1;
@@ -183,7 +210,10 @@ fn table_attributes(cx: &SystemCx<'_>, t: &Table, out: &mut Vec<Vec<Datum>>) {
         } else {
             attribute(t.oid, number, &c.name, c.ty, c.typmod)
                 .set("attstattarget", c.statistics.map_or(-1, i32::from))
-                .set_some("attstorage", c.storage)
+                .set_some(
+                    "attstorage",
+                    c.storage.or_else(|| super::user_types::storage_of_own(cx, c.ty)),
+                )
                 .set_some("attcompression", c.compression)
                 .set("attoptions", options(&c.options))
                 .set("attfdwoptions", options(&c.foreign_options))
@@ -207,31 +237,57 @@ fn table_attributes(cx: &SystemCx<'_>, t: &Table, out: &mut Vec<Vec<Datum>>) {
     }
 }
 
+/// The type of an index's values where its operator class keeps others than the column's.
+fn stored_type(cx: &SystemCx<'_>, i: &Index, key: &IndexColumn, ty: Id) -> Option<Id> {
+    let class = key.class_of(i.method, ty);
+    let own = |d: &std::sync::Arc<Defined>| match &**d {
+        Defined::Class(c) if c.oid == class => Some((c.input, c.key)),
+        _ => None,
+    };
+    let (input, stored) = match class >= base::Oid::FIRST_USER.0 {
+        true => cx.catalog.defined().find_map(own)?,
+        false => facts::classes().get(class).map(|f| (f.id(3), f.id(5)))?,
+    };
+    let element = || TypeIo::get(base::Oid(ty)).map_or(0, |t| t.element.0);
+    let stored = match (base::Oid(input), base::Oid(stored)) {
+        (oids::ANYARRAY, oids::ANYELEMENT) => element(),
+        (_, stored) => stored.0,
+    };
+    (stored != 0 && stored != ty).then_some(stored)
+}
+
 fn index_attributes(cx: &SystemCx<'_>, i: &Index, out: &mut Vec<Vec<Datum>>) {
     let Some(table) = cx.catalog.table(i.table) else { return };
     let mut number = 0;
-    let mut add = |name: &str, ty: Id, typmod: i32, collation: Option<Id>| {
-        number += 1;
-        let one = attribute(i.oid, number, name, ty, typmod);
-        out.push(match collation {
-            Some(id) => one.set("attcollation", oid(id)).done(),
-            None => one.done(),
-        });
-    };
+    let mut add =
+        |name: &str, (ty, typmod): (Id, i32), collation: Option<Id>, key: &IndexColumn| {
+            number += 1;
+            let one = match stored_type(cx, i, key, ty) {
+                Some(stored) => attribute(i.oid, number, name, stored, -1),
+                None => attribute(i.oid, number, name, ty, typmod),
+            };
+            let one = one.set("attstattarget", key.statistics.map_or(-1, i32::from));
+            out.push(match collation {
+                Some(id) => one.set("attcollation", oid(id)).done(),
+                None => one.done(),
+            });
+        };
     for key in &i.columns {
         let collation = key.collation.as_ref().map(|c| c.oid);
         match &key.expression {
-            Some(e) => add(&e.name, e.ty, -1, collation),
+            Some(e) => add(&e.name, (e.ty, -1), collation, key),
             None => {
                 if let Some(c) = table.columns.get(usize::from(key.column) - 1) {
-                    add(&c.name, c.ty, c.typmod, collation);
+                    add(&c.name, (c.ty, c.typmod), collation, key);
                 }
             }
         }
     }
     for column in &i.include {
         if let Some(c) = table.columns.get(usize::from(*column) - 1) {
-            add(&c.name, c.ty, c.typmod, Some(cx.catalog.column_collation(c)));
+            number += 1;
+            let one = attribute(i.oid, number, &c.name, c.ty, c.typmod);
+            out.push(one.set("attcollation", oid(cx.catalog.column_collation(c))).done());
         }
     }
 }
@@ -239,9 +295,7 @@ fn index_attributes(cx: &SystemCx<'_>, i: &Index, out: &mut Vec<Vec<Datum>>) {
 /// The columns of a system table; a true table has the hidden ones, too.
 fn system_attributes(t: &SystemTable, out: &mut Vec<Vec<Datum>>) {
     if !t.is_view {
-        for (name, number, ty) in SYSTEM_COLUMNS {
-            out.push(attribute(t.oid.0, number, name, ty.0, -1).set("attnotnull", true).done());
-        }
+        out.extend(SYSTEM_COLUMNS.iter().map(|column| system_column(t.oid.0, column)));
     }
     for (i, ((name, ty), marks)) in t.columns.iter().zip(t.marks).enumerate() {
         let mut one =
@@ -253,32 +307,54 @@ fn system_attributes(t: &SystemTable, out: &mut Vec<Vec<Datum>>) {
     }
 }
 
+fn system_index_attributes(i: &SystemIndex, out: &mut Vec<Vec<Datum>>) {
+    let Some(table) = by_oid(base::Oid(i.table)) else { return };
+    for (n, column) in i.columns.iter().enumerate() {
+        let (name, ty) = table.columns[*column as usize - 1];
+        out.push(attribute(i.oid, n as i16 + 1, name, ty.0, -1).done());
+    }
+}
+
+fn sequence_attributes(s: &Sequence, out: &mut Vec<Vec<Datum>>) {
+    let columns = [("last_value", oids::INT8), ("log_cnt", oids::INT8), ("is_called", oids::BOOL)];
+    for (n, (name, ty)) in columns.iter().enumerate() {
+        let one = attribute(s.oid, n as i16 + 1, name, ty.0, -1);
+        out.push(one.set("attnotnull", true).done());
+    }
+}
+
+/// The columns of one relation; false: there is none with this id, or it is a composite type.
+fn attributes_of_id(cx: &SystemCx<'_>, id: Id, out: &mut Vec<Vec<Datum>>) -> bool {
+    if let Some(t) = by_oid(base::Oid(id)).filter(|t| !t.is_function()) {
+        system_attributes(t, out);
+    } else if let Some(i) = facts::index(id) {
+        system_index_attributes(i, out);
+    } else if let Some(t) = cx.catalog.table(id) {
+        table_attributes(cx, t, out);
+    } else if let Some(i) = cx.catalog.index(id) {
+        index_attributes(cx, i, out);
+    } else if let Some(s) = cx.catalog.sequence(id) {
+        sequence_attributes(s, out);
+    } else {
+        return false;
+    }
+    true
+}
+
 pub(super) fn pg_attribute(cx: &SystemCx<'_>) -> Rows {
-    let wanted = cx.equal.iter().find_map(|(column, value)| match (column, value) {
-        (0, Datum::Oid(id)) => Some(*id),
-        _ => None,
-    });
-    let take = |id: Id| wanted.is_none_or(|w| w == id);
     let mut out = Vec::new();
-    tables().iter().filter(|t| take(t.oid.0)).for_each(|t| system_attributes(t, &mut out));
-    for i in facts::indexes().iter().filter(|i| take(i.oid)) {
-        let Some(table) = by_oid(base::Oid(i.table)) else { continue };
-        for (n, column) in i.columns.iter().enumerate() {
-            let (name, ty) = table.columns[*column as usize - 1];
-            out.push(attribute(i.oid, n as i16 + 1, name, ty.0, -1).done());
+    if let Some(id) = cx.wanted_at(0) {
+        if !attributes_of_id(cx, id, &mut out) {
+            super::user_types::attributes(cx, |class| class == id, &mut out);
         }
+        return Ok(out);
     }
-    cx.catalog.tables().filter(|t| take(t.oid)).for_each(|t| table_attributes(cx, t, &mut out));
-    cx.catalog.indexes().filter(|i| take(i.oid)).for_each(|i| index_attributes(cx, i, &mut out));
-    super::user_types::attributes(cx, take, &mut out);
-    for s in cx.catalog.sequences().filter(|s| take(s.oid)) {
-        let columns =
-            [("last_value", oids::INT8), ("log_cnt", oids::INT8), ("is_called", oids::BOOL)];
-        for (n, (name, ty)) in columns.iter().enumerate() {
-            let one = attribute(s.oid, n as i16 + 1, name, ty.0, -1);
-            out.push(one.set("attnotnull", true).done());
-        }
-    }
+    tables().iter().for_each(|t| system_attributes(t, &mut out));
+    facts::indexes().iter().for_each(|i| system_index_attributes(i, &mut out));
+    cx.catalog.tables().for_each(|t| table_attributes(cx, t, &mut out));
+    cx.catalog.indexes().for_each(|i| index_attributes(cx, i, &mut out));
+    super::user_types::attributes(cx, |_| true, &mut out);
+    cx.catalog.sequences().for_each(|s| sequence_attributes(s, &mut out));
     Ok(out)
 }
 

@@ -7,7 +7,10 @@ use super::facts;
 use super::row::{Row, array, oid, row, text};
 use crate::acl::{self, Rights};
 use crate::object::ids::{self, INFORMATION_SCHEMA, PG_CATALOG};
-use crate::object::{AclItem, AclKind, DefaultAcl, Id, Membership, Role, SessionDefaults, Table};
+use crate::object::{
+    AclItem, AclKind, DefaultAcl, Id, Membership, Role, SessionDefaults, Table, TableKind,
+    UserTypeKind,
+};
 use crate::privilege;
 use crate::system::acl_rows::acl_datum;
 use crate::system::class;
@@ -269,7 +272,7 @@ fn privilege_row(
 fn table_rights(cx: &SystemCx<'_>, view: &'static str, public: bool) -> Rows {
     let rights = Rights { catalog: cx.catalog, database: cx.database };
     let mut out = Vec::new();
-    for t in cx.catalog.tables() {
+    for t in cx.catalog.tables().filter(|t| t.kind != TableKind::Materialized) {
         let items = rights.items(AclKind::Table, t.oid);
         each_right(cx, &items, public, &mut |item, word, grantable| {
             let select = yes_no(word == "SELECT");
@@ -278,6 +281,77 @@ fn table_rights(cx: &SystemCx<'_>, view: &'static str, public: bool) -> Rows {
         });
     }
     Ok(out)
+}
+
+/// Who may call the functions that somebody made.
+fn routine_rights(cx: &SystemCx<'_>, view: &'static str, public: bool) -> Rows {
+    let rights = Rights { catalog: cx.catalog, database: cx.database };
+    let mut out = Vec::new();
+    for f in cx.catalog.functions() {
+        let items = rights.items(AclKind::Function, f.oid);
+        let schema = cx.catalog.schema(f.schema).map_or("", |s| s.name.as_str());
+        let database = cx.catalog.database(cx.database).map_or("", |d| d.name.as_str());
+        each_right(cx, &items, public, &mut |item, word, grantable| {
+            out.push(
+                row(INFORMATION_SCHEMA, view)
+                    .set("grantor", name_of(cx, item.grantor))
+                    .set("grantee", name_of(cx, item.grantee))
+                    .set("specific_catalog", database)
+                    .set("specific_schema", schema)
+                    .set("specific_name", format!("{}_{}", f.name, f.oid).as_str())
+                    .set("routine_catalog", database)
+                    .set("routine_schema", schema)
+                    .set("routine_name", f.name.as_str())
+                    .set("privilege_type", word)
+                    .set("is_grantable", yes_no(grantable))
+                    .done(),
+            );
+        });
+    }
+    Ok(out)
+}
+
+/// Who may use composite types, those of tables' rows among them.
+fn type_rights(cx: &SystemCx<'_>, view: &'static str, public: bool) -> Rows {
+    let rights = Rights { catalog: cx.catalog, database: cx.database };
+    let made = cx.catalog.user_types();
+    let made = made.filter(|t| matches!(t.kind, UserTypeKind::Composite(_))).map(|t| t.oid);
+    let rows = cx.catalog.tables().map(|t| t.row_type[0]).filter(|id| *id != 0);
+    let mut out = Vec::new();
+    for id in made.chain(rows) {
+        let Some((schema, _, name)) = cx.catalog.type_place(id) else { continue };
+        let schema = cx.catalog.schema(schema).map_or("", |s| s.name.as_str());
+        each_right(cx, &rights.items(AclKind::Type, id), public, &mut |item, _, grantable| {
+            out.push(
+                row(INFORMATION_SCHEMA, view)
+                    .set("grantor", name_of(cx, item.grantor))
+                    .set("grantee", name_of(cx, item.grantee))
+                    .set("udt_catalog", cx.catalog.database(cx.database).map_or("", |d| &d.name))
+                    .set("udt_schema", schema)
+                    .set("udt_name", name.as_str())
+                    .set("privilege_type", "TYPE USAGE")
+                    .set("is_grantable", yes_no(grantable))
+                    .done(),
+            );
+        });
+    }
+    Ok(out)
+}
+
+pub(super) fn info_routine_privileges(cx: &SystemCx<'_>) -> Rows {
+    routine_rights(cx, "routine_privileges", true)
+}
+
+pub(super) fn info_role_routine_grants(cx: &SystemCx<'_>) -> Rows {
+    routine_rights(cx, "role_routine_grants", false)
+}
+
+pub(super) fn info_udt_privileges(cx: &SystemCx<'_>) -> Rows {
+    type_rights(cx, "udt_privileges", true)
+}
+
+pub(super) fn info_role_udt_grants(cx: &SystemCx<'_>) -> Rows {
+    type_rights(cx, "role_udt_grants", false)
 }
 
 pub(super) fn info_table_privileges(cx: &SystemCx<'_>) -> Rows {
@@ -299,7 +373,7 @@ pub(super) fn info_role_column_grants(cx: &SystemCx<'_>) -> Rows {
 fn column_rights(cx: &SystemCx<'_>, view: &'static str, public: bool) -> Rows {
     let rights = Rights { catalog: cx.catalog, database: cx.database };
     let mut out = Vec::new();
-    for t in cx.catalog.tables() {
+    for t in cx.catalog.tables().filter(|t| t.kind != TableKind::Materialized) {
         let whole = rights.items(AclKind::Table, t.oid);
         for (number, column) in t.live_columns() {
             let mut items: Vec<AclItem> = whole.clone();

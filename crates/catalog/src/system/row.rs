@@ -10,21 +10,26 @@ use crate::system::tables::{SystemTable, registry};
 pub struct Row {
     table: &'static SystemTable,
     values: Vec<Datum>,
+    /// The column after the one that was set last: most are set in their order.
+    next: usize,
 }
 
 /// A new row of `schema`'s table, which there is.
 pub fn row(schema: Id, name: &'static str) -> Row {
     let table = registry().by_name[&(schema, name)].0;
-    Row { table, values: vec![Datum::Null; table.columns.len()] }
+    Row { table, values: vec![Datum::Null; table.columns.len()], next: 0 }
 }
 
 impl Row {
     /// Sets a column.
     pub fn set(mut self, column: &str, value: impl Into<Cell>) -> Row {
-        let at = self.table.columns.iter().position(|(name, _)| *name == column);
+        let columns = self.table.columns;
+        let is_it = |at: &usize| columns[*at].0 == column;
+        let at = (self.next..columns.len()).find(is_it).or_else(|| (0..self.next).find(is_it));
         debug_assert!(at.is_some(), "{} has no column {column}", self.table.name);
         if let Some(at) = at {
             self.values[at] = value.into().0;
+            self.next = at + 1;
         }
         self
     }

@@ -13,6 +13,7 @@ use super::{
     publications, relations, roles, schema, sequences, shared_depend, statistics, text_search,
     triggers, usage, user_types, views,
 };
+use crate::snapshot::Snapshot;
 
 type Function = fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>;
 
@@ -30,6 +31,39 @@ pub fn rows(table: &SystemTable, cx: &SystemCx<'_>) -> Result<Vec<Vec<Datum>>> {
 /// Whether a table's rows come from the catalog: those of temporary objects of other sessions are among them.
 pub fn is_of_catalog(table: &SystemTable) -> bool {
     of_catalog(table).is_some()
+}
+
+/// Whether a statement may keep the rows of a table that it has computed: they come from the catalog and nothing else.
+pub fn stays(table: &SystemTable) -> bool {
+    let counted = ["pg_settings", "pg_sequences", "pg_sequence_data()"];
+    is_of_catalog(table) && !counted.contains(&table.name)
+}
+
+/// Whether a table computes the rows with these values of columns without the others.
+pub fn by_key(table: &SystemTable, equal: &[(u16, Datum)]) -> bool {
+    matches!(table.name, "pg_class" | "pg_attribute" | "pg_type" | "pg_proc")
+        && equal.iter().any(|(column, value)| *column == 0 && matches!(value, Datum::Oid(_)))
+}
+
+/// How many rows a table has, about.
+pub fn estimate(table: &SystemTable, catalog: &Snapshot) -> f64 {
+    let (tables, indexes) = catalog.sizes();
+    let (tables, indexes) = (tables as f64, indexes as f64);
+    match table.name {
+        "pg_class" => 400.0 + tables + indexes,
+        "pg_attribute" => 3_000.0 + 8.0 * (tables + indexes),
+        "pg_type" => 620.0 + 2.0 * tables,
+        "pg_proc" => 3_300.0,
+        "pg_depend" => 100.0 + 4.0 * (tables + indexes),
+        "pg_description" => 5_000.0,
+        "columns" => 2_500.0 + 8.0 * tables,
+        "pg_operator" => 800.0,
+        "pg_index" | "pg_constraint" | "pg_indexes" => 200.0 + indexes,
+        "pg_attrdef" | "pg_trigger" | "pg_inherits" | "tables" => 200.0 + tables,
+        "pg_namespace" | "pg_am" | "pg_database" | "pg_roles" | "pg_authid" | "pg_tablespace"
+        | "pg_language" | "pg_extension" | "pg_enum" | "pg_policy" => 20.0,
+        _ => 500.0,
+    }
 }
 
 fn of_catalog(table: &SystemTable) -> Option<Function> {
@@ -170,6 +204,10 @@ fn function(name: &str) -> Option<Function> {
         "character_sets" => information::character_sets,
         "usage_privileges" => information::usage_privileges,
         "administrable_role_authorizations" => roles::info_administrable_roles,
+        "routine_privileges" => roles::info_routine_privileges,
+        "role_routine_grants" => roles::info_role_routine_grants,
+        "udt_privileges" => roles::info_udt_privileges,
+        "role_udt_grants" => roles::info_role_udt_grants,
         "role_column_grants" => roles::info_role_column_grants,
         _ => return None,
     })

@@ -61,6 +61,11 @@ impl SystemTable {
         format!(" SELECT {}\n   FROM {schema}.{};", columns.join(",\n    "), self.name)
     }
 
+    /// Whether its rows are the result of a function, so that it is no relation.
+    pub(crate) fn is_function(&self) -> bool {
+        self.name.ends_with("()")
+    }
+
     /// Whether it belongs to all databases.
     pub fn is_shared(&self) -> bool {
         SHARED.contains(&self.name)
@@ -103,7 +108,7 @@ pub(super) fn registry() -> &'static Registry {
         Registry {
             by_name: all.iter().map(|t| ((t.schema, t.name), pair(t))).collect(),
             by_oid: all.iter().map(|t| (t.oid, pair(t))).collect(),
-            all: all.into_iter().filter(|t| !t.name.ends_with("()")).collect(),
+            all: all.into_iter().filter(|t| !t.is_function()).collect(),
         }
     })
 }

@@ -37,12 +37,18 @@ pub(super) fn pg_type(cx: &SystemCx<'_>, out: &mut Vec<Vec<Datum>>) {
     out.extend(all(cx).into_iter().filter_map(|ty| type_row(cx, ty)));
 }
 
+/// The storage that a base type which somebody made was given, also of domains over it.
+pub(super) fn storage_of_own(cx: &SystemCx<'_>, ty: Id) -> Option<char> {
+    (ty >= base::Oid::FIRST_USER.0).then(|| base_below(cx, ty)).flatten().map(|b| b.storage)
+}
+
 /// The function of this name, by its oid; 0 for none.
 fn function(name: &str) -> Datum {
     oid(functions_named(name).first().map_or(0, |f| f.oid.0))
 }
 
-fn type_row(cx: &SystemCx<'_>, ty: Id) -> Option<Vec<Datum>> {
+/// The row of a type that somebody made, of its array, or of a table's rows.
+pub(super) fn type_row(cx: &SystemCx<'_>, ty: Id) -> Option<Vec<Datum>> {
     let known = cx.catalog.known_type(ty)?;
     let (namespace, owner, name) = cx.catalog.type_place(ty)?;
     let class = match cx.catalog.type_id(ty)? {

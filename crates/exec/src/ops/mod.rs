@@ -52,6 +52,7 @@ mod set_op;
 pub mod sort;
 pub mod spill;
 mod system_scan;
+pub(crate) mod system_tables;
 pub mod team;
 mod unordered_index_scan;
 mod values;

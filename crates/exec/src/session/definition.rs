@@ -1,8 +1,8 @@
 //! Descriptions of objects: definitions as SQL, descriptions, sizes.
 
 use base::{Fork, RelId, Result, err};
+use catalog::Snapshot;
 use catalog::system::facts;
-use catalog::{Snapshot, Table};
 use types::func::SessionFunction as F;
 use types::{Datum, oids};
 
@@ -252,7 +252,8 @@ fn print_changes(table: &str, row: &mut [Datum], run: &mut Run<'_, '_>) {
 /// A trigger as `CREATE TRIGGER` makes it.
 fn trigger_definition(id: u32, pretty: bool, run: &mut Run<'_, '_>) -> Result<Datum> {
     let view = run.cx.catalog_tx.view();
-    let found = view.tables().find_map(|t| Some((t, t.triggers.iter().find(|c| c.oid == id)?)));
+    let table = view.owner_of_part(id);
+    let found = table.and_then(|t| Some((t, t.triggers.iter().find(|c| c.oid == id)?)));
     let Some((table, trigger)) = found else { return Ok(Datum::Null) };
     let when = match &trigger.when {
         Some(sql) => Some(with_context(run.cx, |cx| sql::trigger::print(cx, table, sql, pretty))?),
@@ -266,8 +267,8 @@ fn trigger_definition(id: u32, pretty: bool, run: &mut Run<'_, '_>) -> Result<Da
 /// A rule as `CREATE RULE` makes it.
 pub(super) fn rule(id: u32, pretty: bool, run: &mut Run<'_, '_>) -> Option<String> {
     let view = run.cx.catalog_tx.view();
-    let (table, rule) =
-        view.tables().find_map(|t| Some((t, t.rules.iter().find(|r| r.oid == id)?)))?;
+    let table = view.owner_of_part(id)?;
+    let rule = table.rules.iter().find(|r| r.oid == id)?;
     with_context(run.cx, |cx| sql::rule::print(cx, table, rule, pretty)).ok()
 }
 
@@ -330,6 +331,24 @@ fn view_definition(args: &[Datum], run: &mut Run<'_, '_>) -> Result<Datum> {
     };
     let printed = with_context(run.cx, |cx| sql::view::print(cx, table, pretty))?;
     Ok(text(format!("{printed};")))
+}
+
+/// Whether any of these columns of a system table is one that [`print_definition`] prints.
+pub fn prints_definition(table: &catalog::system::SystemTable, columns: &[u16]) -> bool {
+    let printed: &[&str] = match table.name {
+        "check_constraints" => &["check_clause"],
+        "tables" => &["is_insertable_into"],
+        "views" => &["view_definition", "is_updatable", "is_insertable_into"],
+        "columns" => &["column_default", "generation_expression", "is_updatable"],
+        "parameters" => &["parameter_default"],
+        "pg_publication_tables" => &["rowfilter"],
+        "pg_policies" => &["qual", "with_check"],
+        "pg_rules" | "pg_views" | "pg_matviews" => &["definition"],
+        "pg_indexes" => &["indexdef"],
+        _ => return false,
+    };
+    let name = |c: &u16| table.columns.get(usize::from(*c)).map(|(name, _)| *name);
+    columns.iter().filter_map(name).any(|name| printed.contains(&name))
 }
 
 /// Rows of the tables that show definitions have the stored text; here it becomes what PostgreSQL
@@ -534,11 +553,9 @@ pub fn constraint_definition(id: u32, pretty: bool, run: &mut Run<'_, '_>) -> Op
         return Some(index.constraint_definition());
     }
     let view = run.cx.catalog_tx.view();
-    if let Some(found) = domain_constraint(&view, id, pretty, run) {
-        return Some(found);
-    }
-    let has = |t: &&std::sync::Arc<Table>| t.constraints.iter().any(|c| c.oid == id);
-    let table = view.tables().find(has)?;
+    let Some(table) = view.owner_of_part(id) else {
+        return domain_constraint(&view, id, pretty, run);
+    };
     let constraint = table.constraints.iter().find(|c| c.oid == id)?;
     let check = match &constraint.kind {
         catalog::ConstraintKind::Check(sql) => {

@@ -30,7 +30,7 @@ use crate::session::args::{int_at, oid_at, text, text_at};
 use crate::table::TableHandle;
 
 pub use clock::random;
-pub use definition::{print_definition, quote_identifier};
+pub use definition::{print_definition, prints_definition, quote_identifier};
 pub use names::split_name;
 
 /// Runs the body of a function that the types crate leaves to the executor or to the session.

@@ -382,23 +382,18 @@ fn orders_by_distance(index: &catalog::Index, at: usize) -> bool {
 
 /// `CREATE RULE "_RETURN" …` of a view.
 fn rule_definition(view: &Snapshot, id: u32, pretty: bool, run: &mut Run<'_, '_>) -> Datum {
-    let is = |t: &&Arc<catalog::Table>| t.query.is_some() && catalog::system::rule_id(t.oid) == id;
-    let own = view.tables().find(is).cloned();
-    let (relation, query) = match own {
+    let Some(relation) = catalog::system::view_of_rule(id) else { return Datum::Null };
+    let query = match view.table(relation).filter(|t| t.query.is_some()) {
         Some(table) => {
             let printed =
-                crate::spi::with_context(run.cx, |cx| sql::view::print(cx, &table, pretty));
+                crate::spi::with_context(run.cx, |cx| sql::view::print(cx, table, pretty));
             let Ok(query) = printed else { return Datum::Null };
-            (table.oid, format!("{query};"))
+            format!("{query};")
         }
-        None => {
-            let all = catalog::system::tables().iter();
-            let mut views = all.filter(|t| t.is_view);
-            match views.find(|t| catalog::system::rule_id(t.oid.0) == id) {
-                Some(table) => (table.oid.0, table.definition()),
-                None => return Datum::Null,
-            }
-        }
+        None => match catalog::system::by_oid(base::Oid(relation)).filter(|t| t.is_view) {
+            Some(table) => table.definition(),
+            None => return Datum::Null,
+        },
     };
     let address = Address { class: catalog::system::class::RELATION, object: relation, column: 0 };
     let found = view.table(relation).map(|t| t.name.clone());

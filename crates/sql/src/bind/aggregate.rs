@@ -84,7 +84,16 @@ impl Binder<'_> {
         let order = self.aggregate_order(scope, call);
         let filter = self.aggregate_filter(scope, call);
         scope.in_aggregate.set(nested);
-        let (order, filter) = (order?, filter?);
+        let (mut order, filter) = (order?, filter?);
+        if self.unfolded {
+            // An argument is sorted by with the casts that the call implies.
+            for key in &mut order {
+                let is_it = |arg: &&Expr| walk::same(crate::print::shown(arg), &key.expr);
+                if let Some(arg) = args.iter().map(before_json).find(is_it) {
+                    key.expr = arg.clone();
+                }
+            }
+        }
         let owner = {
             let order = order.iter().map(|k| &k.expr);
             let parts: Vec<&Expr> = args.iter().chain(order).chain(filter.iter()).collect();

@@ -264,14 +264,17 @@ impl Binder<'_> {
             }
             T::AtClusterOn => AlterTable::ClusterOn(Some(column)),
             T::AtDropCluster => AlterTable::ClusterOn(None),
-            T::AtSetStatistics if !cmd.name.is_empty() => {
+            T::AtSetStatistics => {
                 let target = match inner(&cmd.def) {
                     Some(NodeEnum::Integer(n)) => n.ival,
                     _ => -1,
                 };
-                AlterTable::SetStatistics { column, target: super::statistics::target_of(target)? }
+                let target = super::statistics::target_of(target)?;
+                match cmd.name.is_empty() {
+                    true => AlterTable::IndexStatistics(cmd.num, target),
+                    false => AlterTable::SetStatistics { column, target },
+                }
             }
-            T::AtSetStatistics => AlterTable::IndexStatistics(cmd.num),
             T::AtSetStorage => {
                 let how = ColumnKeeping::Storage(storage_letter(&def_word(cmd))?);
                 AlterTable::Keep { column, how }
@@ -388,7 +391,7 @@ impl Binder<'_> {
         let rel = self.table_rel(std::sync::Arc::new(whole), &table.name)?;
         let expr = self.generated_expr(&rel, node, number)?;
         column.default_uses = self.objects_of(&expr, |b| b.generated_expr(&rel, node, number))?;
-        let bind = |b: &mut Self| b.generated_expr(&rel, node, number);
+        let bind = |b: &mut Self, node: &NodeEnum| b.generated_expr(&rel, node, number);
         column.default = Some(self.stored_form(node, None, bind)?);
         Ok(())
     }
@@ -443,6 +446,7 @@ impl Binder<'_> {
             kind,
             table,
             part,
+            of: object_kind(stmt.relation_type).map_or("TABLE", |(kind, _)| kind),
             to: stmt.newname.clone(),
             if_exists: stmt.missing_ok,
         })
@@ -484,6 +488,15 @@ impl Binder<'_> {
         {
             let (id, owner) = (super::role::large_object(object)?, super::role::role_ref(owner));
             return Ok(Utility::LargeObject(LargeObjectStatement::Owner(id, owner)));
+        }
+        if stmt.object_type == pb::ObjectType::ObjectLanguage as i32
+            && let Some(NodeEnum::String(name)) = inner(&stmt.object)
+        {
+            // The languages are the server's own: who owns them makes no difference to anybody.
+            if catalog::system::named::language(&name.sval).is_none() {
+                return Err(err!(UNDEFINED_OBJECT, "language \"{}\" does not exist", name.sval));
+            }
+            return Ok(Utility::Nothing { tag: "ALTER LANGUAGE", notices: Vec::new() });
         }
         let (kind, object, owner) =
             match (object_kind(stmt.object_type), inner(&stmt.object), &stmt.newowner) {

@@ -352,6 +352,7 @@ impl Binder<'_> {
         position: u32,
     ) -> Result<Expr> {
         Ok(match method {
+            CastMethod::Binary if self.unfolded => Expr::Relabel(Box::new(expr), to),
             CastMethod::Binary => relabel(expr, to),
             CastMethod::InOut => match item_cast(expr.ty(), to, context) {
                 Some(oid) => {
@@ -408,7 +409,9 @@ impl Binder<'_> {
     }
 
     fn in_out(&self, expr: Expr, ty: Oid, typmod: i32) -> Expr {
-        if let Expr::Const(Datum::Null, _) = expr {
+        if let Expr::Const(Datum::Null, _) = expr
+            && !self.unfolded
+        {
             return Expr::Const(Datum::Null, ty);
         }
         self.checked_if(Expr::InOutCast { arg: Box::new(expr), ty, typmod }, ty)
@@ -519,7 +522,11 @@ impl Binder<'_> {
             // `interval '1' year`: the fields tell what the number is.
             let value = types::io::input(to, typmod, text, self.cx.format)
                 .map_err(|e| e.at(self.literal_position(text, at)))?;
-            return Ok(Expr::Const(value, to));
+            let arg = Box::new(Expr::Const(value, to));
+            return Ok(match self.unfolded {
+                true => self.written_cast(Expr::Typmod { arg, ty: to, typmod, explicit: true }),
+                false => *arg,
+            });
         }
         // Integers become bits of the length that the cast names: the lowest ones.
         let bits = match (from, to) {
@@ -529,10 +536,16 @@ impl Binder<'_> {
         };
         if let (Some(function), 1..) = (bits, typmod) {
             let length = Expr::Const(Datum::Int4(typmod), INT4);
-            return Ok(self.call(function, vec![expr, length], BIT, position));
+            let cast = self.call(function, vec![expr, length], BIT, position);
+            return Ok(self.written_cast(cast));
         }
+        let before = (from, self.typmod_of(&expr));
         match self.coerce(expr, to, CastContext::Explicit, at)? {
-            Some(cast) => self.with_typmod(cast, typmod, true, position),
+            Some(cast) => {
+                let cast = self.with_typmod(cast, typmod, true, position)?;
+                let changes = before.0 != to || typmod >= 0 && before.1 != typmod;
+                Ok(if changes { self.written_cast(cast) } else { cast })
+            }
             None => Err(err!(
                 CANNOT_COERCE,
                 "cannot cast type {} to {}",
@@ -541,6 +554,16 @@ impl Binder<'_> {
             )
             .at(position)),
         }
+    }
+
+    /// A cast that was written, so that it is printed where one that is implied is not.
+    fn written_cast(&self, cast: Expr) -> Expr {
+        if !self.unfolded || matches!(cast, Expr::Const(..)) {
+            return cast;
+        }
+        let ty = cast.ty();
+        let function = &types::func::internal::WRITTEN_CAST;
+        Expr::Call { function, args: Box::new([cast]), ty, position: 0 }
     }
 
     /// What a column is assigned: cast and typmod, `42804` if it doesn't fit.

@@ -16,7 +16,7 @@ impl Binder<'_> {
         node: &NodeEnum,
     ) -> Result<()> {
         self.check_expr(rel, node)?;
-        let text = self.stored_form(node, None, |b| b.check_expr(rel, node))?;
+        let text = self.stored_form(node, None, |b, node| b.check_expr(rel, node))?;
         self.check_texts.push((record::address(node), text));
         Ok(())
     }
@@ -32,6 +32,7 @@ impl Binder<'_> {
         let expr = self.default_expr(node, ty, typmod, name)?;
         let uses = self.objects_of(&expr, |b| b.default_expr(node, ty, typmod, name))?;
         let written = self.unfolding(|b| b.default_expr(node, ty, typmod, name))?;
+        crate::view::default_survives(self.cx, node, (ty, typmod))?;
         if uses.is_empty() && !crate::print::has_fleeting_constant(&written) {
             return Ok((default_text(node, ty)?, uses));
         }

@@ -280,8 +280,8 @@ impl Binder<'_> {
             let Some(at) = columns.iter().position(|c| c.name == def.colname) else { continue };
             self.new_table = Some(table.to_owned());
             let expr = self.generated_expr(&rel, node, at as u16 + 1)?;
-            let bind = |b: &mut Self| b.generated_expr(&rel, node, at as u16 + 1);
-            columns[at].default_uses = self.objects_of(&expr, bind)?;
+            let bind = |b: &mut Self, node: &NodeEnum| b.generated_expr(&rel, node, at as u16 + 1);
+            columns[at].default_uses = self.objects_of(&expr, |b| bind(b, node))?;
             // The table that is being made has no oid by which its name could be kept.
             let names_itself = columns[at].default_uses.contains(&0);
             columns[at].default = Some(match names_itself {
@@ -848,6 +848,16 @@ impl Binder<'_> {
             Ok(pb::SortByNulls::SortbyNullsLast) => false,
             _ => descending,
         };
+        // A column in parentheses is a column, with COLLATE inside of them or behind.
+        let bare = inner(&elem.expr).and_then(|node| self.bare_column(rel, node));
+        if let Some((name, collation)) = bare {
+            let collation = match elem.collation.is_empty() {
+                true => collation,
+                false => elem.collation.clone(),
+            };
+            let elem = pb::IndexElem { name, expr: None, collation, ..elem.clone() };
+            return self.index_key(rel, &elem, before, method);
+        }
         let Some(node) = inner(&elem.expr) else {
             if rel.table.column(&elem.name).is_none() {
                 if SYSTEM_COLUMNS.iter().any(|(_, name, _)| *name == elem.name) {
@@ -905,8 +915,17 @@ impl Binder<'_> {
         } else {
             name
         };
-        let text = self.stored_form(node, None, |b| b.row_expr(rel, node))?;
-        let expression = Some((text, expr.ty(), table_columns(rel, &expr)));
+        // COLLATE around the expression is the key's.
+        let (mut own, mut value) = (node, expr.clone());
+        while let NodeEnum::CollateClause(clause) = own
+            && let Some(inside) = inner(&clause.arg)
+        {
+            own = inside;
+            value = self.holding(|b| b.expr(&scope, own))?;
+        }
+        let text = self.stored_form(own, None, |b, node| b.row_expr(rel, node))?;
+        let of_value = self.known_collation(&value)?;
+        let expression = Some((text, expr.ty(), table_columns(rel, &expr), of_value));
         let collation = match self.key_collation(elem, expr.ty())? {
             Some(own) => own,
             None => self.known_collation(&expr)?,
@@ -959,7 +978,7 @@ impl Binder<'_> {
                 "functions in index predicate must be marked IMMUTABLE"
             ));
         }
-        let text = self.stored_form(node, None, |b| b.row_expr(rel, node))?;
+        let text = self.stored_form(node, None, |b, node| b.row_expr(rel, node))?;
         Ok((text, table_columns(rel, &expr)))
     }
 

@@ -97,7 +97,7 @@ impl Binder<'_> {
             }
             let key = self.index_key(&rel, elem, &keys, &method)?;
             let ty = match &key.expression {
-                Some((_, ty, _)) => *ty,
+                Some((_, ty, ..)) => *ty,
                 None => Oid(table.column(&key.name).map_or(0, |(_, c)| c.ty)),
             };
             let ty = types::user::base_type(ty, -1).0;

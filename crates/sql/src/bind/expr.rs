@@ -423,6 +423,9 @@ impl Binder<'_> {
                 err!(SYNTAX_ERROR, "subquery has too {word} columns").at(self.at(link.location))
             );
         }
+        if self.unfolded {
+            return self.row_query_as_written(scope, (name, position), left, select);
+        }
         let right = (0..width).map(|at| self.one_column_query(scope, select, at));
         let right = right.collect::<Result<Vec<Expr>>>()?;
         self.compare_rows(name, left, right, position)
@@ -747,7 +750,7 @@ impl Binder<'_> {
                 self.holding(|b| b.expr(scope, arg))?
             }
             NodeEnum::AArrayExpr(a) if coerce::element_of(ty) != Oid::INVALID => {
-                self.array(scope, a, Some(coerce::element_of(ty)))?
+                self.array(scope, a, Some((coerce::element_of(ty), typmod)))?
             }
             _ => self.expr(scope, arg)?,
         };
@@ -759,7 +762,7 @@ impl Binder<'_> {
         &mut self,
         scope: &Scope<'_>,
         a: &pb::AArrayExpr,
-        element: Option<Oid>,
+        element: Option<(Oid, i32)>,
     ) -> Result<Expr> {
         sched::check_stack()?;
         let position = self.at(a.location);
@@ -781,10 +784,10 @@ impl Binder<'_> {
             items.push(item);
         }
         if nested {
-            return self.array_of_arrays(items, &types, element);
+            return self.array_of_arrays(items, &types, element.map(|(ty, _)| ty));
         }
         let ty = match element {
-            Some(ty) => ty,
+            Some((ty, _)) => ty,
             None if items.is_empty() => {
                 return Err(err!(INDETERMINATE_DATATYPE, "cannot determine type of empty array")
                     .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[].")
@@ -803,7 +806,7 @@ impl Binder<'_> {
         let mut out = Vec::with_capacity(items.len());
         for (item, (_, at)) in items.into_iter().zip(&types) {
             out.push(match element {
-                Some(_) => self.explicit_cast(item, ty, -1, *at, *at)?,
+                Some((_, typmod)) => self.explicit_cast(item, ty, typmod, *at, *at)?,
                 None => self.to_common(item, ty, "ARRAY", *at)?,
             });
         }

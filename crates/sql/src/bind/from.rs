@@ -53,7 +53,12 @@ impl Binder<'_> {
 
     fn check_alias(&self, items: &[NsItem], new: &NsItem) -> Result<()> {
         let (Some(name), true) = (&new.name, new.rel_visible) else { return Ok(()) };
-        let clash = items.iter().any(|i| i.rel_visible && i.name.as_ref() == Some(name));
+        // Different tables of one name, without aliases, are told apart by their schemas.
+        let apart = |i: &NsItem| {
+            i.schema.is_some() && new.schema.is_some() && i.oid != new.oid && i.oid != 0
+        };
+        let same = |i: &&NsItem| i.rel_visible && i.name.as_ref() == Some(name);
+        let clash = items.iter().filter(same).any(|i| !apart(i));
         if clash {
             return Err(err!(DUPLICATE_ALIAS, "table name \"{name}\" specified more than once"));
         }
@@ -646,6 +651,8 @@ impl Binder<'_> {
             Some(node) => Some(self.sample_argument(&around, node, FLOAT8)?),
             None => None,
         };
+        let args: Vec<Expr> = std::iter::once(&percent).chain(&seed).cloned().collect();
+        self.note(sample, super::record::Part::Call, &args);
         let rel = Rel::Sample { table, method, percent, seed };
         let rel = match guard {
             Some(conditions) => super::policy::behind(rel, conditions),

@@ -206,7 +206,9 @@ impl Binder<'_> {
                 self.keep_call = false;
                 value
             }
-            Some(Callee::Function(row)) if row.name == "pg_typeof" && args.len() == 1 => {
+            Some(Callee::Function(row))
+                if row.name == "pg_typeof" && args.len() == 1 && !self.unfolded =>
+            {
                 // Known here, and nowhere else: values don't carry their type.
                 Ok(Expr::Const(Datum::Oid(args[0].ty().0), row.result))
             }
@@ -215,12 +217,14 @@ impl Binder<'_> {
                     return self.variadic_any(row, args, position);
                 }
                 let signature = Signature { declared: row.args, result: row.result };
-                let (args, ty) = self.fit(&signature, args, position)?;
-                Ok(self.call(row, args, ty, position))
+                let (mut args, ty) = self.fit(&signature, args, position)?;
+                self.spread_as_written(&mut args);
+                let call = self.call(row, args, ty, position);
+                Ok(self.called_as_written(call))
             }
             Some(Callee::Function(row)) => {
                 self.check_plain_call(call, name, position)?;
-                if name == "pg_typeof" {
+                if name == "pg_typeof" && !self.unfolded {
                     // Known here, whatever the argument's value.
                     let ty = args.first().map_or(UNKNOWN, Expr::ty);
                     return Ok(Expr::Const(Datum::Oid(ty.0), REGTYPE));
@@ -251,9 +255,35 @@ impl Binder<'_> {
                     let names: Vec<&str> = (0..args.len()).map(name).collect();
                     self.as_written(args, &of, given - named.len(), &names);
                 }
-                Ok(bound)
+                Ok(self.called_as_written(bound))
             }
         }
+    }
+
+    /// Notes that a call's last argument was given behind VARIADIC.
+    pub(super) fn spread_as_written(&self, args: &mut [Expr]) {
+        if let (true, Some(last)) = (self.unfolded, args.last_mut()) {
+            let array = std::mem::replace(last, Expr::Const(Datum::Null, UNKNOWN));
+            let ty = array.ty();
+            let function = &types::func::internal::SPREAD;
+            *last = Expr::Call { function, args: Box::new([array]), ty, position: 0 };
+        }
+    }
+
+    /// Notes that the function of an operator or of a cast was called by its name.
+    fn called_as_written(&self, call: Expr) -> Expr {
+        let is_hidden = |call: &Expr| match call {
+            Expr::Call { function, args, ty, .. } => {
+                crate::print::is_operator_or_cast(function, args, *ty)
+            }
+            _ => false,
+        };
+        if !self.unfolded || !is_hidden(&call) {
+            return call;
+        }
+        let ty = call.ty();
+        let function = &types::func::internal::WRITTEN_CALL;
+        Expr::Call { function, args: Box::new([call]), ty, position: 0 }
     }
 
     /// A call's arguments in the order of the function's parameters, defaults filled in.
@@ -317,6 +347,11 @@ impl Binder<'_> {
         }
         let signature = Signature { declared: row.args, result: row.result };
         let (mut args, ty) = self.fit(&signature, args, position)?;
+        if self.unfolded {
+            self.spread_as_written(&mut args);
+            let call = self.call(row, args, ty, position);
+            return Ok(self.called_as_written(call));
+        }
         if let Some(last) = args.pop() {
             let array = match base_of(last.ty()) {
                 INT2VECTOR | OIDVECTOR => array_of(element_of(last.ty())),
@@ -337,7 +372,7 @@ impl Binder<'_> {
         row: &'static FunctionRow,
         mut args: Vec<Expr>,
     ) -> Result<Vec<Expr>> {
-        if !SHOWS_ANY.contains(&row.oid.0) {
+        if self.unfolded || !SHOWS_ANY.contains(&row.oid.0) {
             return Ok(args);
         }
         for arg in &mut args {
@@ -378,6 +413,7 @@ impl Binder<'_> {
         let signature = Signature { declared: &declared, result: row.result };
         let (mut args, ty) = self.fit(&signature, args, position)?;
         if let Some(shape) = types::user::shape(ty)
+            && !self.unfolded
             && matches!(row.oid.0, 3960 | 3961 | 3209 | 3475)
         {
             // json_populate_record and kin learn the columns from their first argument's value.
@@ -540,8 +576,9 @@ impl Binder<'_> {
         for (arg, target) in args.into_iter().zip(&targets) {
             let from = arg.ty();
             let arg = if *target == ANY {
-                // "any" takes the value as it is; a bare literal is text.
-                Some(self.resolve_unknown(arg)?)
+                // "any" takes the value as it is; a bare literal is text, and written as it was.
+                let bare = self.unfolded && matches!(arg, Expr::Const(..));
+                Some(if bare { arg } else { self.resolve_unknown(arg)? })
             } else {
                 self.coerce(arg, *target, CastContext::Implicit, position)?
             };

@@ -7,7 +7,7 @@ use types::opclass;
 use crate::index_statement::UsedMethod;
 
 use super::define::def_value;
-use super::{Binder, ast};
+use super::{Binder, ast, inner};
 
 impl Binder<'_> {
     /// The method of USING, which must do what the statement asks of it.
@@ -397,4 +397,24 @@ fn within(name: &str, value: &str, least: i64, most: i64) -> Result<()> {
     }
     Err(err!(INVALID_PARAMETER_VALUE, "value {value} out of bounds for option \"{name}\"")
         .detail(format!("Valid values are between \"{least}\" and \"{most}\".")))
+}
+
+impl Binder<'_> {
+    /// The column that an index's expression is, and the collation that is named for it.
+    pub(super) fn bare_column(
+        &self,
+        rel: &crate::logical::TableRel,
+        node: &NodeEnum,
+    ) -> Option<(String, Vec<pb::Node>)> {
+        let (mut node, mut collation) = (node, Vec::new());
+        while let NodeEnum::CollateClause(clause) = node {
+            if collation.is_empty() {
+                collation.clone_from(&clause.collname);
+            }
+            node = inner(&clause.arg)?;
+        }
+        let NodeEnum::ColumnRef(column) = node else { return None };
+        let [name] = ast::strings(&column.fields)[..] else { return None };
+        rel.table.column(name).map(|_| (name.to_owned(), collation))
+    }
 }

@@ -144,6 +144,12 @@ pub(crate) struct Binder<'a> {
     pub(crate) queries: u32,
     /// Subqueries of expressions that are being bound, one inside the other.
     pub(crate) sublinks: u32,
+    /// The views around what is being bound, outermost first.
+    pub(crate) expanding: Vec<u32>,
+    /// Subqueries whose literals stay, as they were written.
+    pub(crate) written_sublinks: Vec<sublink::WrittenSublink>,
+    /// The names of scalar subqueries' columns, by address of the SELECT.
+    pub(crate) scalar_names: std::collections::HashMap<usize, String>,
     /// Tables with the locks that they need.
     pub locks: Vec<(Oid, LockMode)>,
     /// What the statement needs the right to do.
@@ -242,6 +248,9 @@ impl<'a> Binder<'a> {
             pending_ctes: Vec::new(),
             queries: 0,
             sublinks: 0,
+            expanding: Vec::new(),
+            written_sublinks: Vec::new(),
+            scalar_names: std::collections::HashMap::new(),
             locks: Vec::new(),
             needs: Vec::new(),
             called: Vec::new(),
@@ -344,8 +353,26 @@ impl<'a> Binder<'a> {
             // Places in a plan's rows are no columns of the statement.
             Expr::Column(col, _) => self.vars.get(usize::from(*col)).map_or(-1, |var| var.typmod),
             Expr::Typmod { typmod, .. } | Expr::InOutCast { typmod, .. } => *typmod,
+            Expr::Collate(arg, ..) => self.typmod_of(arg),
+            Expr::NullIf { args, .. } => self.typmod_of(&args[0]),
+            Expr::Coalesce(args, _) | Expr::MinMax { args, .. } => self.typmod_of_all(args.iter()),
+            Expr::Case { arms, default, .. } => {
+                self.typmod_of_all(std::iter::once(&**default).chain(arms.iter().map(|arm| &arm.1)))
+            }
+            Expr::Subscript { array, .. } => self.typmod_of(array),
+            Expr::Array { items, .. } => self.typmod_of_all(items.iter()),
+            Expr::Call { function, args, .. } => match &args[..] {
+                [value, ..] if keeps_typmod(function) => self.typmod_of(value),
+                _ => -1,
+            },
             _ => -1,
         }
+    }
+
+    /// The typmod that all of several values have.
+    fn typmod_of_all<'e>(&self, mut all: impl Iterator<Item = &'e Expr>) -> i32 {
+        let typmod = all.next().map_or(-1, |e| self.typmod_of(e));
+        if typmod >= 0 && all.all(|e| self.typmod_of(e) == typmod) { typmod } else { -1 }
     }
 
     /// A statement's parameter (`$1` is 0).
@@ -579,4 +606,10 @@ fn agrees(text: &str, c: &pb::AConst) -> bool {
         Some(_) => false,
         None => !c.isnull && text.parse() == Ok(0),
     }
+}
+
+/// Whether a function's result has the typmod of its first argument.
+fn keeps_typmod(function: &types::func::FunctionRow) -> bool {
+    use types::func::internal::{ARRAY_SLICE, WRITTEN_CAST, WRITTEN_SUBSCRIPTS};
+    [&ARRAY_SLICE, &WRITTEN_CAST, &WRITTEN_SUBSCRIPTS].iter().any(|f| f.oid == function.oid)
 }

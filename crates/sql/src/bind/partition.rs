@@ -159,12 +159,20 @@ impl Binder<'_> {
         }
         uses.extend(self.objects_of(&expr, |b| b.expr(&scope, node))?);
         let collation = self.known_collation(&expr)?;
+        let (mut own, mut value) = (node, expr.clone());
+        while let NodeEnum::CollateClause(clause) = own
+            && let Some(inside) = super::inner(&clause.arg)
+        {
+            own = inside;
+            value = self.holding(|b| b.expr(&scope, own))?;
+        }
         Ok(PartitionKey {
-            expression: Some(self.stored_form(node, None, |b| b.expr(&scope, node))?),
+            expression: Some(self.stored_form(own, None, |b, node| b.expr(&scope, node))?),
             columns,
             ty: expr.ty().0,
             typmod: -1,
             collation,
+            own_collation: self.known_collation(&value)?,
             ..PartitionKey::default()
         })
     }

@@ -182,7 +182,7 @@ impl Binder<'_> {
                 .detail(refusal)
                 .at(self.at(location)));
         }
-        let sql = self.stored_form(node, None, |b| b.row_expr(&rel, node))?;
+        let sql = self.stored_form(node, None, |b, node| b.row_expr(&rel, node))?;
         Ok(RowFilter { sql, columns: table_columns(&rel, &bound) })
     }
 }

@@ -25,14 +25,18 @@ impl Binder<'_> {
         &mut self,
         node: &NodeEnum,
         names: Option<&dyn Names>,
-        bind: impl FnOnce(&mut Self) -> Result<Expr>,
+        bind: impl Fn(&mut Self, &NodeEnum) -> Result<Expr>,
     ) -> Result<String> {
         let text = self.stored_text(node)?;
+        if cfg!(debug_assertions) {
+            crate::view::expression_survives(self, node, names, &bind)?;
+        }
         if !text.contains('\'') {
             return Ok(text);
         }
-        let expr = self.unfolding(bind)?;
-        if !crate::print::has_fleeting_constant(&expr) {
+        let expr = self.unfolding(|b| bind(b, node))?;
+        // A table that is being made has no oid yet by which it could be named.
+        if !crate::print::has_fleeting_constant(&expr) || crate::print::names_itself(&expr) {
             return Ok(text);
         }
         let printer = Printer { binder: &*self, pretty: false, by_oid: true, names, indent: 0 };

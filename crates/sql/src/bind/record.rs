@@ -27,6 +27,8 @@ pub(crate) struct Record {
     pub sublinks: HashMap<usize, SublinkRecord>,
     /// Data-changing statements, by address.
     pub changes: HashMap<usize, ChangeRecord>,
+    /// The definitions of WINDOW clauses, which are bound from copies of the tree's.
+    pub windows: Vec<std::sync::Arc<pb::WindowDef>>,
     /// Objects and columns used.
     pub uses: Vec<(u32, u16)>,
     /// Columns of functions in FROM that are those of a table whose rows they return.
@@ -135,6 +137,8 @@ pub(crate) struct SublinkRecord {
     pub left: Vec<Expr>,
     /// Operator of ANY and ALL.
     pub operator: String,
+    /// A row is compared with the subquery's only one: neither ANY nor ALL.
+    pub row: bool,
 }
 
 /// A node's address.
@@ -225,13 +229,20 @@ impl Binder<'_> {
     }
 }
 
-/// All SELECTs of a tree by their address.
-pub(crate) fn selects_of(node: &NodeEnum) -> HashMap<usize, &pb::SelectStmt> {
-    crate::every_node::every_node(node)
-        .into_iter()
-        .filter_map(|found| match found {
+impl Record {
+    /// All SELECTs of a tree that was recorded, by their address.
+    pub(crate) fn selects_of<'n>(
+        &'n self,
+        node: &'n NodeEnum,
+    ) -> HashMap<usize, &'n pb::SelectStmt> {
+        let parts =
+            self.windows.iter().flat_map(|w| w.partition_clause.iter().chain(&w.order_clause));
+        let windows = parts.filter_map(|node| node.node.as_ref());
+        let all = std::iter::once(node).chain(windows).flat_map(crate::every_node::every_node);
+        let select = |found| match found {
             pg_query::NodeRef::SelectStmt(select) => Some((address(select), select)),
             _ => None,
-        })
-        .collect()
+        };
+        all.filter_map(select).collect()
+    }
 }

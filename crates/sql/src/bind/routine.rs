@@ -154,6 +154,9 @@ impl Binder<'_> {
             false => self.in_order(function, args, names)?,
         };
         let (mut args, ty) = self.fit_packed(row, args, !packed, position)?;
+        if row.variadic && (spread || row.args.last() != Some(&types::oids::ANY)) {
+            self.spread_as_written(&mut args);
+        }
         if self.unfolded
             && !packed
             && let Some(places) = places(function, given, names)
@@ -185,13 +188,17 @@ impl Binder<'_> {
         for ((arg, place), name) in args.iter_mut().zip(places).zip(parameters) {
             let (function, name) = match place {
                 None => (&DEFAULTED, None),
-                Some(at) if *at >= plain => (&NAMED, Some(types::Datum::text(name))),
+                Some(at) if *at >= plain => (&NAMED, Some((types::Datum::text(name), *at as i32))),
                 Some(_) => continue,
             };
             let value = std::mem::replace(arg, Expr::Const(types::Datum::Null, UNKNOWN));
             let ty = value.ty();
-            let name = name.map(|name| Expr::Const(name, types::oids::TEXT));
-            let args = std::iter::once(value).chain(name).collect();
+            let mut args = vec![value];
+            if let Some((name, at)) = name {
+                args.push(Expr::Const(name, types::oids::TEXT));
+                args.push(Expr::Const(types::Datum::Int4(at), types::oids::INT4));
+            }
+            let args = args.into();
             *arg = Expr::Call { function, args, ty, position: 0 };
         }
     }

@@ -189,7 +189,7 @@ pub(crate) struct Scope<'p> {
     /// The WINDOW clause's definitions, likewise.
     pub window_specs: RefCell<Vec<(String, WindowSpec)>>,
     /// The WINDOW clause, and how many of it are visible.
-    pub named_windows: Vec<pb::WindowDef>,
+    pub named_windows: Vec<std::sync::Arc<pb::WindowDef>>,
     /// See `named_windows`.
     pub named_limit: Cell<usize>,
     /// Inside a window function's arguments or definition.

@@ -104,7 +104,11 @@ impl Binder<'_> {
         resolve: bool,
     ) -> Result<Query> {
         let mut scope = Scope::new(parent);
-        scope.named_windows = self.window_clause(&stmt.window_clause)?;
+        let windows = self.window_clause(&stmt.window_clause)?;
+        scope.named_windows = windows.into_iter().map(std::sync::Arc::new).collect();
+        if let Some(record) = &mut self.record {
+            record.windows.extend(scope.named_windows.iter().cloned());
+        }
         let around = applied.and_then(|applied| {
             scope.items.extend(applied.items);
             applied.rel
@@ -442,7 +446,7 @@ impl Binder<'_> {
             }
             let expr = self.expr(scope, value)?;
             let name =
-                if target.name.is_empty() { column_name(value) } else { target.name.clone() };
+                if target.name.is_empty() { self.name_of(value) } else { target.name.clone() };
             let typmod = match (value, &expr) {
                 (NodeEnum::TypeCast(c), Expr::Const(..)) => self.cast_typmod(c),
                 _ => -1,
@@ -920,14 +924,28 @@ fn is_windowed_by_calls(stmt: &pb::SelectStmt) -> bool {
 
 /// The name that an expression gives to its output column.
 pub(crate) fn column_name(node: &NodeEnum) -> String {
-    match name_of(node) {
+    match name_of(node, &|_| None) {
         Some((name, _)) => name,
         None => "?column?".to_owned(),
     }
 }
 
-/// The name and whether it is a strong one (a cast around it doesn't replace it).
-fn name_of(node: &NodeEnum) -> Option<(String, bool)> {
+impl Binder<'_> {
+    /// The same of an expression that is bound: a scalar subquery has the name of its column.
+    fn name_of(&self, node: &NodeEnum) -> String {
+        let scalar = |select: &pb::SelectStmt| {
+            self.scalar_names.get(&super::record::address(select)).cloned()
+        };
+        name_of(node, &scalar).map_or_else(|| "?column?".to_owned(), |(name, _)| name)
+    }
+}
+
+/// The name and whether it is a strong one (a cast around it doesn't replace it). `scalar`: of a subquery's column.
+fn name_of(
+    node: &NodeEnum,
+    scalar: &dyn Fn(&pb::SelectStmt) -> Option<String>,
+) -> Option<(String, bool)> {
+    let name_of = |node: &NodeEnum| name_of(node, scalar);
     let weak = |s: &str| Some((s.to_owned(), false));
     let strong = |s: &str| Some((s.to_owned(), true));
     match node {
@@ -984,6 +1002,9 @@ fn name_of(node: &NodeEnum) -> Option<(String, bool)> {
             Ok(pb::SubLinkType::ArraySublink) => strong("array"),
             Ok(pb::SubLinkType::ExprSublink) => match inner(&s.subselect) {
                 Some(NodeEnum::SelectStmt(select)) => {
+                    if let Some(name) = scalar(select) {
+                        return Some((name, true));
+                    }
                     match select.target_list.first().and_then(|t| t.node.as_ref()) {
                         Some(NodeEnum::ResTarget(t)) if !t.name.is_empty() => strong(&t.name),
                         Some(NodeEnum::ResTarget(t)) => name_of(inner(&t.val)?),

@@ -89,6 +89,10 @@ impl Binder<'_> {
             let both = [(l.ty, place(left_stmt)), (r.ty, place(right_stmt))];
             types.push(self.common_type(&both, name)?);
         }
+        if self.record.is_some() {
+            self.note_types(left_stmt, &types)?;
+            self.note_types(right_stmt, &types)?;
+        }
         for (side, stmt) in [(&mut left, left_stmt), (&mut right, right_stmt)] {
             if side.output.iter().zip(&types).any(|(c, t)| c.ty != *t) {
                 self.coerce_output(side, &types, name, self.at(leaf_location(stmt, 0)))?;
@@ -174,6 +178,27 @@ impl Binder<'_> {
         } else {
             to.extend(inner);
         }
+    }
+
+    /// Literals without a type in a side of a set operation are shown with the type that they get.
+    fn note_types(&mut self, stmt: &pb::SelectStmt, types: &[Oid]) -> Result<()> {
+        let Some(record) = &self.record else { return Ok(()) };
+        let Some(select) = record.selects.get(&super::record::address(stmt)) else { return Ok(()) };
+        let mut targets = select.targets.clone();
+        for ((_, e), ty) in targets.iter_mut().zip(types) {
+            if e.ty() == UNKNOWN && matches!(e, Expr::Const(..)) {
+                let context = types::func::CastContext::Implicit;
+                if let Some(typed) = self.coerce(e.clone(), *ty, context, 0)? {
+                    *e = typed;
+                }
+            }
+        }
+        if let Some(record) = &mut self.record
+            && let Some(select) = record.selects.get_mut(&super::record::address(stmt))
+        {
+            select.targets = targets;
+        }
+        Ok(())
     }
 
     /// Casts a query's output columns.

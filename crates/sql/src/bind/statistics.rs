@@ -192,10 +192,11 @@ impl Binder<'_> {
             ));
         }
         def.expressions.push(KeyExpression {
-            sql: self.stored_form(node, None, |b| b.row_expr(&rel, node))?,
+            sql: self.stored_form(node, None, |b, node| b.row_expr(&rel, node))?,
             name: "expr".to_owned(),
             ty: ty.0,
             columns: table_columns(&rel, &expr),
+            collation: 0,
         });
         def.names.push("expr".to_owned());
         Ok(())

@@ -33,9 +33,37 @@ pub(super) fn refuse(scope: &Scope<'_>, position: u32) -> Result<()> {
     Ok(())
 }
 
+/// A subquery as it was written.
+pub(crate) struct WrittenSublink {
+    /// Its number.
+    plan: usize,
+    text: String,
+    /// The columns of levels outside that it uses.
+    outer: Vec<u16>,
+}
+
 impl Binder<'_> {
     /// EXISTS, IN, ANY, ALL, scalar and ARRAY subqueries.
     pub(crate) fn sublink(&mut self, scope: &Scope<'_>, s: &pb::SubLink) -> Result<Expr> {
+        let mut bound = self.new_sublink(scope, s)?;
+        // Literals that became parameters may have other values another time.
+        if let (false, Expr::Subquery(subquery)) = (self.is_lifted(), &mut bound) {
+            let node = NodeEnum::SubLink(Box::new(s.clone()));
+            let Ok(text) = crate::parse::deparse_expr(&node) else { return Ok(bound) };
+            let outer: Vec<u16> = subquery.slots.iter().map(|(col, _)| *col).collect();
+            let alike = |w: &&WrittenSublink| w.text == text && w.outer == outer;
+            match self.written_sublinks.iter().find(alike) {
+                Some(first) => subquery.twin = first.plan,
+                None => {
+                    let plan = subquery.plan;
+                    self.written_sublinks.push(WrittenSublink { plan, text, outer });
+                }
+            }
+        }
+        Ok(bound)
+    }
+
+    fn new_sublink(&mut self, scope: &Scope<'_>, s: &pb::SubLink) -> Result<Expr> {
         use pb::SubLinkType as T;
         let position = self.at(s.location);
         refuse(scope, position)?;
@@ -52,13 +80,17 @@ impl Binder<'_> {
         if let Some(record) = &mut self.record {
             let names = ast::strings(&s.oper_name);
             let operator = names.last().copied().unwrap_or("=").to_owned();
-            let noted = SublinkRecord { select: address(&**select), left: Vec::new(), operator };
+            let (select, left) = (address(&**select), Vec::new());
+            let noted = SublinkRecord { select, left, operator, row: false };
             record.sublinks.insert(self.subqueries.len(), noted);
         }
         match T::try_from(s.sub_link_type) {
             Ok(T::ExistsSublink) => Ok(self.subquery(query, SubqueryKind::Exists, BOOL)),
             Ok(T::ExprSublink) => {
                 let ty = self.one_column(&query, position)?;
+                if let Some(column) = query.output.first() {
+                    self.scalar_names.insert(address(&**select), column.name.clone());
+                }
                 Ok(self.subquery(query, SubqueryKind::Scalar, ty))
             }
             Ok(T::ArraySublink) => {
@@ -114,10 +146,6 @@ impl Binder<'_> {
             Expr::Row(fields) => fields,
             one => vec![one],
         };
-        if let (Some(record), Some(noted)) = (&mut self.record, noted) {
-            let noted = SublinkRecord { left: left.clone(), ..noted };
-            record.sublinks.insert(self.subqueries.len(), noted);
-        }
         if left.len() < query.cols.len() {
             return Err(err!(SYNTAX_ERROR, "subquery has too many columns").at(position));
         }
@@ -142,6 +170,11 @@ impl Binder<'_> {
             self.compare_rows(name, left, columns, position)?
         };
         self.slot_collations = outer;
+        // The left sides are shown as they are compared.
+        if let (Some(record), Some(noted)) = (&mut self.record, noted) {
+            let noted = SublinkRecord { left: left_sides(&test), ..noted };
+            record.sublinks.insert(self.subqueries.len(), noted);
+        }
         if test.ty() != BOOL {
             return Err(err!(
                 DATATYPE_MISMATCH,
@@ -169,6 +202,7 @@ impl Binder<'_> {
         let plan = self.subqueries.len() - 1;
         Expr::Subquery(Box::new(SubqueryExpr {
             plan,
+            twin: plan,
             slots,
             once: false,
             memo: false,
@@ -176,6 +210,53 @@ impl Binder<'_> {
             kind,
             ty,
         }))
+    }
+}
+
+impl Binder<'_> {
+    /// `(a, b) op (SELECT …)`, to be printed.
+    pub(crate) fn row_query_as_written(
+        &mut self,
+        scope: &Scope<'_>,
+        (name, position): (&str, u32),
+        left: Vec<Expr>,
+        select: &pb::SelectStmt,
+    ) -> Result<Expr> {
+        self.sublinks += 1;
+        let query = self.select(select, Some(scope), true);
+        self.sublinks -= 1;
+        let query = query?;
+        let slot = |(i, c): (usize, &crate::plan::OutputColumn)| Expr::Slot(i as u16, c.ty);
+        let columns: Vec<Expr> = query.output.iter().enumerate().map(slot).collect();
+        let collations = query.cols.iter().map(|c| self.vars[usize::from(*c)].collation).collect();
+        let outer = std::mem::replace(&mut self.slot_collations, collations);
+        let test = self.compare_rows(name, left, columns, position);
+        self.slot_collations = outer;
+        let test = test?;
+        let number = self.subqueries.len();
+        if let Some(record) = &mut self.record {
+            let (select, left, operator) = (address(select), left_sides(&test), name.to_owned());
+            let noted = SublinkRecord { select, left, operator, row: true };
+            record.sublinks.insert(number, noted);
+        }
+        let kind = SubqueryKind::Compare {
+            test: Box::new(test),
+            first_slot: 0,
+            all: false,
+            hash_left: None,
+        };
+        Ok(self.subquery(query, kind, BOOL))
+    }
+}
+
+/// What a comparison with a subquery's columns compares.
+fn left_sides(test: &Expr) -> Vec<Expr> {
+    match test {
+        Expr::And(tests) | Expr::Or(tests) => tests.iter().flat_map(left_sides).collect(),
+        Expr::RowCompare { fields, .. } => fields.iter().map(|field| field.0.clone()).collect(),
+        Expr::Not(test) => left_sides(test),
+        Expr::Call { args, .. } => args.first().cloned().into_iter().collect(),
+        _ => Vec::new(),
     }
 }
 

@@ -66,6 +66,11 @@ impl Binder<'_> {
         location: i32,
     ) -> Result<Expr> {
         if let Some(element) = types::open::get(value.ty()).and_then(|class| class.element()) {
+            if let (true, [pb::Node { node: Some(NodeEnum::AIndices(s)) }]) = (self.unfolded, nodes)
+                && !s.is_slice
+            {
+                return self.subscripts_as_written(scope, value, element, nodes);
+            }
             return self.open_item(scope, value, element, nodes, location);
         }
         let ty = coerce::element_of(value.ty());
@@ -76,6 +81,9 @@ impl Binder<'_> {
                 types::io::format_type(value.ty(), -1)
             )
             .at(self.at(location)));
+        }
+        if self.unfolded {
+            return self.subscripts_as_written(scope, value, ty, nodes);
         }
         let indices = nodes.iter().filter_map(|n| match &n.node {
             Some(NodeEnum::AIndices(s)) => Some(&**s),
@@ -105,6 +113,53 @@ impl Binder<'_> {
         }
         let array = coerce::array_of(coerce::element_of(array));
         Ok(self.call(&types::func::internal::ARRAY_SLICE, args, array, 0))
+    }
+
+    /// Subscripts that are to be printed.
+    fn subscripts_as_written(
+        &mut self,
+        scope: &Scope<'_>,
+        value: Expr,
+        element: Oid,
+        nodes: &[pb::Node],
+    ) -> Result<Expr> {
+        let indices: Vec<&pb::AIndices> = nodes
+            .iter()
+            .filter_map(|n| match &n.node {
+                Some(NodeEnum::AIndices(s)) => Some(&**s),
+                _ => None,
+            })
+            .collect();
+        let sliced = indices.iter().any(|s| s.is_slice);
+        let ty = match value.ty() {
+            JSONB => JSONB,
+            NAME => CHAR,
+            array if sliced => coerce::array_of(coerce::element_of(array)),
+            _ => element,
+        };
+        let mut args = vec![value];
+        for s in indices {
+            let ends = match (s.is_slice, inner(&s.lidx), inner(&s.uidx)) {
+                (false, ..) if sliced => b'b',
+                (false, ..) => b'i',
+                (true, Some(_), Some(_)) => b'b',
+                (true, Some(_), None) => b'l',
+                (true, None, Some(_)) => b'u',
+                (true, None, None) => b'n',
+            };
+            args.push(Expr::Const(Datum::Char(ends), CHAR));
+            if !s.is_slice && sliced {
+                args.push(Expr::Const(Datum::Int4(1), INT4));
+            }
+            for bound in [&s.lidx, &s.uidx].into_iter().filter(|bound| bound.is_some()) {
+                args.push(match ty {
+                    JSONB => self.jsonb_step(scope, bound)?,
+                    _ => self.array_index(scope, bound)?,
+                });
+            }
+        }
+        let function = &types::func::internal::WRITTEN_SUBSCRIPTS;
+        Ok(Expr::Call { function, args: args.into(), ty, position: 0 })
     }
 
     /// `point[0]`: one subscript of a value whose type is defined outside.
@@ -208,27 +263,32 @@ impl Binder<'_> {
                 return Err(err!(DATATYPE_MISMATCH, "jsonb subscript does not support slices")
                     .at(self.at(location)));
             }
-            let index = self.expr_box(scope, &s.uidx)?;
-            let position = self.at(inner(&s.uidx).map_or(-1, ast::location));
-            let from = index.ty();
-            let wanted = if matches!(from, INT2 | INT4 | INT8) { INT4 } else { TEXT };
-            let cast = self.coerce(index, wanted, types::func::CastContext::Implicit, position)?;
-            let step = cast.ok_or_else(|| {
-                err!(
-                    DATATYPE_MISMATCH,
-                    "subscript type {} is not supported",
-                    types::io::format_type(from, -1)
-                )
-                .hint("jsonb subscript must be coercible to either integer or text.")
-                .at(position)
-            })?;
-            args.push(if wanted == INT4 {
+            let step = self.jsonb_step(scope, &s.uidx)?;
+            args.push(if step.ty() == INT4 {
                 Expr::InOutCast { arg: Box::new(step), ty: TEXT, typmod: -1 }
             } else {
                 step
             });
         }
         Ok(args)
+    }
+
+    /// A step of such a path: an integer or a text.
+    fn jsonb_step(&mut self, scope: &Scope<'_>, node: &Option<Box<pb::Node>>) -> Result<Expr> {
+        let index = self.expr_box(scope, node)?;
+        let position = self.at(inner(node).map_or(-1, ast::location));
+        let from = index.ty();
+        let wanted = if matches!(from, INT2 | INT4 | INT8) { INT4 } else { TEXT };
+        let cast = self.coerce(index, wanted, types::func::CastContext::Implicit, position)?;
+        cast.ok_or_else(|| {
+            err!(
+                DATATYPE_MISMATCH,
+                "subscript type {} is not supported",
+                types::io::format_type(from, -1)
+            )
+            .hint("jsonb subscript must be coercible to either integer or text.")
+            .at(position)
+        })
     }
 
     /// `SET array[i] = value`, `SET row.field = value`: the column becomes the value with that part

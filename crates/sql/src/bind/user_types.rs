@@ -159,7 +159,7 @@ impl Binder<'_> {
         let expr = self.domain_condition(node, base, typmod).map_err(|e| self.near(e))?;
         let check = DomainCheck {
             name: (!c.conname.is_empty()).then(|| c.conname.clone()),
-            sql: self.stored_form(node, Some(&crate::print::Value), |b| {
+            sql: self.stored_form(node, Some(&crate::print::Value), |b, node| {
                 b.domain_condition(node, base, typmod)
             })?,
             unvalidated: c.skip_validation,

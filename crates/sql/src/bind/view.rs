@@ -23,7 +23,7 @@ use txn::LockMode;
 
 use crate::every_node::every_node;
 use crate::expr::Expr;
-use crate::logical::{Query, Rel, RelLock, TableRel};
+use crate::logical::{Col, Query, Rel, RelLock, TableRel};
 use crate::parse::{Tree, parse};
 use crate::plan::{JoinKind, LockRowsWait};
 use crate::utility::{ColumnDef, Utility};
@@ -49,7 +49,14 @@ pub(crate) fn tree_of(sql: &str) -> Result<Tree> {
 impl Binder<'_> {
     /// Binds a view's query as it stands alone: no outer names, literals kept, errors without the
     /// positions of another text.
-    fn view_query(&mut self, query: &ViewQuery, locking: &Pushed) -> Result<Query> {
+    fn view_query(&mut self, view: &Table, query: &ViewQuery, locking: &Pushed) -> Result<Query> {
+        if self.expanding.contains(&view.oid) {
+            return Err(err!(
+                INVALID_OBJECT_DEFINITION,
+                "infinite recursion detected in rules for relation \"{}\"",
+                view.name
+            ));
+        }
         if self.view_depth >= NESTING_MAX {
             return Err(err!(STATEMENT_TOO_COMPLEX, "views are nested too deeply"));
         }
@@ -61,7 +68,9 @@ impl Binder<'_> {
         let record = self.record.take();
         let unfolded = std::mem::replace(&mut self.unfolded, false);
         self.view_depth += 1;
+        self.expanding.push(view.oid);
         let result = self.holding(|b| b.select_below(select, None, locking));
+        self.expanding.pop();
         self.view_depth -= 1;
         self.unfolded = unfolded;
         self.record = record;
@@ -81,11 +90,20 @@ impl Binder<'_> {
         let need = self.need_view(view);
         let alias = range.alias.as_ref().map_or(range.relname.as_str(), |a| &a.aliasname);
         let locking = self.locking_of_view(alias);
-        let bind = |b: &mut Self| b.within_view(view, |b| b.view_query(query, &locking));
-        let mut bound = self.without_variables(bind)?;
+        let recorded = self.record.is_some();
+        let (mut rel, cols) = match recorded {
+            true => self.view_as_such(view)?,
+            false => {
+                let query = |b: &mut Self| b.view_query(view, query, &locking);
+                let bound = self.without_variables(|b| b.within_view(view, query))?;
+                (bound.rel, bound.cols)
+            }
+        };
         let names: Vec<String> = view.columns.iter().map(|c| c.name.clone()).collect();
-        let mut item = self.plain_item(Some(alias), &names, &bound.cols);
-        self.merge_locked(&mut item, &mut bound.rel, &locking)?;
+        let mut item = self.plain_item(Some(alias), &names, &cols);
+        if !recorded {
+            self.merge_locked(&mut item, &mut rel, &locking)?;
+        }
         item.oid = view.oid;
         for (n, column) in item.columns.iter_mut().enumerate() {
             column.of = Some((need, n as u16 + 1));
@@ -95,16 +113,28 @@ impl Binder<'_> {
         }
         self.note_use(view.oid, 0);
         if self.record.is_some() {
-            for (n, col) in bound.cols.iter().enumerate() {
+            for (n, col) in cols.iter().enumerate() {
                 self.vars[usize::from(*col)].origin = Some((view.oid, n as u16 + 1));
             }
         }
         self.rename_columns(&mut item, range.alias.as_ref())?;
         let rel = match view.is_security_barrier() {
-            true => Rel::Barrier { input: Box::new(bound.rel) },
-            false => bound.rel,
+            true => Rel::Barrier { input: Box::new(rel) },
+            false => rel,
         };
         Ok(FromItem { rel, items: vec![item] })
+    }
+
+    /// A view in a query that is not run but recorded: its columns alone, whatever its query has become. So one that
+    /// names itself, or others without end, can be printed.
+    fn view_as_such(&mut self, view: &Table) -> Result<(Rel, Vec<Col>)> {
+        let mut cols = Vec::with_capacity(view.columns.len());
+        for column in &view.columns {
+            let col = self.new_var(&column.name, base::Oid(column.ty), column.typmod)?;
+            self.note_column_collation(col, column.collation);
+            cols.push(col);
+        }
+        Ok((Rel::Values { cols: cols.clone(), rows: Vec::new() }, cols))
     }
 
     /// CREATE [OR REPLACE] VIEW.
@@ -212,6 +242,13 @@ impl Binder<'_> {
             if columns.iter().any(|c| c.name == name) {
                 return Err(err!(DUPLICATE_COLUMN, "column \"{name}\" specified more than once"));
             }
+            if ast::is_pseudo(output.ty) {
+                return Err(err!(
+                    INVALID_TABLE_DEFINITION,
+                    "column \"{name}\" has pseudo-type {}",
+                    types::io::format_type(output.ty, -1)
+                ));
+            }
             let mut column = ColumnDef::new(name, output.ty, output.typmod);
             if output.collation == crate::plan::NO_COLLATION {
                 return Err(err!(
@@ -228,6 +265,7 @@ impl Binder<'_> {
         let record = self.record.take().unwrap_or_default();
         let sql =
             crate::view::Printer::stored(self, &record, node).statement(node, Some(&names))?;
+        crate::view::query_survives(self.cx, &sql, &columns)?;
         let uses = record.uses;
         let updatable = self.is_updatable(select)?;
         let query =

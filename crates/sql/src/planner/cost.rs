@@ -211,9 +211,10 @@ pub(crate) fn function(rows: f64, width: i32) -> Estimate {
     Estimate { startup: 0.0, total: rows * TUPLE, rows, width }
 }
 
-pub(crate) fn system(selectivity: f64, width: i32) -> Estimate {
-    let rows = at_least_one(1000.0 * selectivity);
-    Estimate { startup: 0.0, total: 1000.0 * (TUPLE + OPERATOR), rows, width }
+/// A computed table of `all` rows, `selectivity` of which it gives.
+pub(crate) fn system(all: f64, selectivity: f64, width: i32) -> Estimate {
+    let rows = at_least_one(all * selectivity);
+    Estimate { startup: 0.0, total: all * (TUPLE + OPERATOR), rows, width }
 }
 
 /// Bytes of a row in a hash table beside its values, about.

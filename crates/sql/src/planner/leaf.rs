@@ -2,6 +2,7 @@
 //! alone.
 
 use base::Result;
+use catalog::system::rows as system_rows;
 
 use crate::expr::Expr;
 use crate::logical::{Col, Rel};
@@ -41,10 +42,10 @@ impl Planner<'_> {
                 Estimate { width, ..path.estimate }
             }
             Rel::Barrier { input } => self.barrier_estimate(input, leaf),
-            Rel::System { .. } => {
-                let share = self.selectivity(None, &leaf.conditions);
-                let share = if leaf.conditions.is_empty() { 1.0 } else { share };
-                cost::system(share, 64)
+            Rel::System { table, base } => {
+                let all = system_rows::estimate(table, self.cx.catalog);
+                let share = self.system_share(table, *base, &leaf.conditions, all);
+                cost::system(all, share, 64)
             }
             Rel::Function { calls, .. } => cost::function(most_rows(calls), 8),
             Rel::Values { rows, .. } => cost::values(rows.len(), 8),
@@ -251,6 +252,24 @@ impl Planner<'_> {
         Ok(filtered(phys, condition, share))
     }
 
+    /// The share of a computed table's rows that conditions leave: one row by its oid.
+    fn system_share(
+        &self,
+        table: &'static catalog::system::SystemTable,
+        base: Col,
+        conditions: &[Expr],
+        all: f64,
+    ) -> f64 {
+        let last = base + table.columns.len() as Col;
+        let is_key = table.columns.first().is_some_and(|(name, _)| *name == "oid");
+        let by_oid = |e: &Expr| known_value(e, base..last).is_some_and(|(col, _)| col == base);
+        match conditions {
+            [] => 1.0,
+            _ if is_key && conditions.iter().any(by_oid) => 1.0 / all,
+            _ => self.selectivity(None, conditions),
+        }
+    }
+
     fn system_scan(
         &mut self,
         table: &'static catalog::system::SystemTable,
@@ -264,28 +283,42 @@ impl Planner<'_> {
         let cols: Vec<Col> = wanted.iter().filter(|c| (base..last).contains(c)).collect();
         let columns: Vec<u16> = cols.iter().map(|c| c - base).collect();
         let mut equal = Vec::new();
-        for e in &conditions {
-            let Expr::Call { function, args, .. } = e else { continue };
-            let [a, b] = &**args else { continue };
-            if !walk::is_equality(function) {
-                continue;
-            }
-            for (column, value) in [(a, b), (b, a)] {
-                let Some(col) = super::selectivity::plain_column(column) else { continue };
-                let known = !Cols::of(value).iter().any(|c| (base..last).contains(&c))
-                    && !walk::has_subquery(value)
-                    && !walk::is_volatile(value);
-                if (base..last).contains(&col) && known && column.ty() == value.ty() {
-                    equal.push((col - base, self.resolve(value.clone(), &[])?));
-                }
-            }
+        for (col, value) in conditions.iter().filter_map(|e| known_value(e, base..last)) {
+            equal.push((col - base, self.resolve(value.clone(), &[])?));
         }
-        let share = if conditions.is_empty() { 1.0 } else { self.selectivity(None, &conditions) };
+        let all = system_rows::estimate(table, self.cx.catalog);
+        let share = self.system_share(table, base, &conditions, all);
         let filter = self.condition(conditions, &cols)?;
-        let estimate = cost::system(share, self.width(&cols));
+        let estimate = cost::system(all, share, self.width(&cols));
         let node = Node::SystemScan { table, columns, equal, filter };
         Ok(PhysicalPlan { plan: Plan { node, estimate }, cols, order: Vec::new() })
     }
+}
+
+/// The column of a computed table that a condition says the value of, and that value. The columns' order is that of
+/// their values' types, so integers of different sizes are as good as those of one.
+fn known_value(e: &Expr, own: std::ops::Range<Col>) -> Option<(Col, &Expr)> {
+    use types::oids::{INT2, INT4, INT8};
+    let Expr::Call { function, args, .. } = e else { return None };
+    let [a, b] = &**args else { return None };
+    if !walk::is_equality(function) {
+        return None;
+    }
+    let integer = |e: &Expr| matches!(e.ty(), INT2 | INT4 | INT8);
+    [(a, b), (b, a)].into_iter().find_map(|(column, value)| {
+        let col = super::selectivity::plain_column(column)?;
+        let known = own.contains(&col)
+            && !Cols::of(value).iter().any(|c| own.contains(&c))
+            && !walk::has_subquery(value)
+            && !walk::is_volatile(value);
+        let plain = matches!(column, Expr::Column(..));
+        let alike = match integer(column) {
+            // An oid as an integer may be negative.
+            true => plain && integer(value),
+            false => column.ty() == value.ty(),
+        };
+        (known && alike).then_some((col, value))
+    })
 }
 
 /// The column that an expression is.

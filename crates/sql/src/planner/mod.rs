@@ -407,6 +407,7 @@ impl<'a> Planner<'a> {
         let once = slots.is_empty();
         Ok(Expr::Subquery(Box::new(SubqueryExpr {
             plan,
+            twin: plan,
             slots,
             once,
             memo,

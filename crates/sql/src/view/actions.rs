@@ -7,7 +7,7 @@ use catalog::definition::quote_ident;
 use pg_query::{NodeEnum, protobuf as pb};
 use types::func::quote_literal;
 
-use super::{Here, Out, Printer, STD, selects_of};
+use super::{Here, Out, Printer, STD};
 use crate::bind::record::{ChangeRecord, Part, SelectRecord, address};
 use crate::bind::rule::BoundPart;
 use crate::bind::scope::NsItem;
@@ -49,7 +49,7 @@ impl<'l> Look<'l> {
             rows: true,
             qualifies: false,
             frames: Default::default(),
-            selects: bound.node.as_ref().map(|node| selects_of(node)).unwrap_or_default(),
+            selects: bound.node.as_ref().map(|n| bound.record.selects_of(n)).unwrap_or_default(),
         }
     }
 }
@@ -357,7 +357,7 @@ impl Printer<'_, '_> {
 
     /// A whole expression: the casts that its target implied are not shown.
     pub(super) fn outermost(&self, e: &Expr, indent: i32) -> String {
-        let names = Here { printer: self, indent };
+        let names = Here::new(self, indent);
         self.printer(&names, indent).outer(e)
     }
 

@@ -3,6 +3,7 @@
 use catalog::definition::quote_ident;
 
 use super::{Here, direction};
+use crate::bind::aggregate::before_json;
 use crate::bind::record::WindowNote;
 use crate::expr::AggCall;
 use crate::window::WindowFunction;
@@ -11,7 +12,8 @@ impl Here<'_, '_, '_> {
     /// An aggregate's call.
     pub(super) fn aggregate(&self, agg: &AggCall) -> String {
         let p = self.printer;
-        let args: Vec<String> = agg.args.iter().map(|a| p.expr(a, self.indent)).collect();
+        let args = agg.args.iter().map(|a| p.expr(before_json(a), self.indent.get()));
+        let args: Vec<String> = args.collect();
         let mut text = match args.is_empty() {
             true => "*".to_owned(),
             false => args.join(", "),
@@ -24,26 +26,28 @@ impl Here<'_, '_, '_> {
                 .order
                 .iter()
                 .map(|k| {
-                    p.sort_expression(&k.expr, self.indent) + direction(k.descending, k.nulls_first)
+                    p.sort_expression(&k.expr, self.indent.get())
+                        + direction(k.descending, k.nulls_first)
                 })
                 .collect();
             text = format!("{text} ORDER BY {}", keys.join(", "));
         }
         let name = match &agg.own {
-            Some(own) => p.printer(self, self.indent).function_name(own.function, &own.name),
+            Some(own) => p.printer(self, self.indent.get()).function_name(own.function, &own.name),
             None => quote_ident(agg.aggregate.name),
         };
         if let Some(direct) = &agg.direct {
-            let direct: Vec<String> = direct.iter().map(|a| p.expr(a, self.indent)).collect();
+            let direct: Vec<String> = direct.iter().map(|a| p.expr(a, self.indent.get())).collect();
             let keys = agg.order.iter().map(|k| {
-                p.sort_expression(&k.expr, self.indent) + direction(k.descending, k.nulls_first)
+                p.sort_expression(&k.expr, self.indent.get())
+                    + direction(k.descending, k.nulls_first)
             });
             let keys: Vec<String> = keys.collect();
             text = format!("{}) WITHIN GROUP (ORDER BY {}", direct.join(", "), keys.join(", "));
         }
         let mut out = format!("{name}({text})");
         if let Some(filter) = &agg.filter {
-            out += &format!(" FILTER (WHERE {})", p.expr(filter, self.indent));
+            out += &format!(" FILTER (WHERE {})", p.expr(filter, self.indent.get()));
         }
         out
     }
@@ -55,13 +59,13 @@ impl Here<'_, '_, '_> {
             WindowFunction::Aggregate(agg) => self.aggregate(agg),
             WindowFunction::Own(row) => {
                 let args: Vec<String> =
-                    note.call.args.iter().map(|a| p.expr(a, self.indent)).collect();
+                    note.call.args.iter().map(|a| p.expr(a, self.indent.get())).collect();
                 format!("{}({})", quote_ident(row.name), args.join(", "))
             }
         };
         match &note.over {
             Ok(name) => format!("{call} OVER {}", quote_ident(name)),
-            Err(spec) => format!("{call} OVER {}", p.window(spec, self.indent)),
+            Err(spec) => format!("{call} OVER {}", p.window(spec, self.indent.get())),
         }
     }
 }

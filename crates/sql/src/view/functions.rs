@@ -127,7 +127,14 @@ impl Printer<'_, '_> {
 
 /// Whether an expression's text is what the grammar takes for a function in FROM.
 fn looks_like_function(call: &Expr) -> bool {
+    use types::func::internal::{WRITTEN_CALL, WRITTEN_CAST, WRITTEN_SUBSCRIPTS};
     match call {
+        Expr::Call { function, .. } if function.oid == WRITTEN_CALL.oid => true,
+        Expr::Call { function, .. }
+            if function.oid == WRITTEN_CAST.oid || function.oid == WRITTEN_SUBSCRIPTS.oid =>
+        {
+            false
+        }
         Expr::Call { function, args, ty, .. } => !print::is_operator_or_cast(function, args, *ty),
         Expr::Typmod { arg, .. } => matches!(&**arg, Expr::SessionValue(..)),
         Expr::Coalesce(..) | Expr::MinMax { .. } | Expr::NullIf { .. } | Expr::SessionValue(..) => {

@@ -79,6 +79,24 @@ pub static DEFAULTED: FunctionRow =
 pub static NAMED: FunctionRow =
     row(9953, "named", false, false, Body::Scalar(|a, _| Ok(a[0].clone())));
 
+/// `(value)`: a cast that was written, where a bare one was implied. In expressions that are to be printed only.
+pub static WRITTEN_CAST: FunctionRow =
+    row(9954, "cast", false, false, Body::Scalar(|a, _| Ok(a[0].clone())));
+
+/// `(call)`: the function of an operator or of a cast that was called by its name. In expressions that are to be
+/// printed only.
+pub static WRITTEN_CALL: FunctionRow =
+    row(9955, "call", false, false, Body::Scalar(|a, _| Ok(a[0].clone())));
+
+/// `(array)`: VARIADIC before a call's last argument. In expressions that are to be printed only.
+pub static SPREAD: FunctionRow =
+    row(9956, "variadic", false, false, Body::Scalar(|a, _| Ok(a[0].clone())));
+
+/// `(value, form, bound …, form, bound …)`: subscripts as they were written, each with a letter: `i` a single one; a slice
+/// with both bounds `b`, the lower `l`, the upper `u`, none `n`. In expressions that are to be printed only.
+pub static WRITTEN_SUBSCRIPTS: FunctionRow =
+    row(9957, "subscripts", false, false, Body::Scalar(|a, _| Ok(a[0].clone())));
+
 /// `(rows, template)`: the rows of an array of rows, whose columns are the template's.
 pub static RECORDS_OF: FunctionRow =
     row(9932, "records", true, true, Body::Set(|a, _| Ok(a[0].as_array().items.clone())));
