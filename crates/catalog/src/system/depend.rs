@@ -160,7 +160,7 @@ impl Ties<'_, '_> {
         }
     }
 
-    /// What it is a part of, and what are its parts.
+    /// The ties of a table to those that it is a part of, and of its key columns to it.
     fn family(&mut self, t: &Table) {
         let own = (class::RELATION, t.oid, 0);
         match t.partition_of() {

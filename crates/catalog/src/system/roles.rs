@@ -283,7 +283,7 @@ fn table_rights(cx: &SystemCx<'_>, view: &'static str, public: bool) -> Rows {
     Ok(out)
 }
 
-/// Who may call the functions that somebody made.
+/// The rights to call functions that somebody made.
 fn routine_rights(cx: &SystemCx<'_>, view: &'static str, public: bool) -> Rows {
     let rights = Rights { catalog: cx.catalog, database: cx.database };
     let mut out = Vec::new();
@@ -311,7 +311,7 @@ fn routine_rights(cx: &SystemCx<'_>, view: &'static str, public: bool) -> Rows {
     Ok(out)
 }
 
-/// Who may use composite types, those of tables' rows among them.
+/// The rights to use composite types, those of tables' rows among them.
 fn type_rights(cx: &SystemCx<'_>, view: &'static str, public: bool) -> Rows {
     let rights = Rights { catalog: cx.catalog, database: cx.database };
     let made = cx.catalog.user_types();
