@@ -80,15 +80,23 @@ impl BloomIndex {
         }
     }
 
+    /// See [`CellFile::used`].
+    fn used(&self) -> Result<u32> {
+        self.file.meta(KIND_META, |_| Some(()))?;
+        self.file.used()
+    }
+
     /// Calls `each` with every row and its bits.
     fn each_row(&self, each: &mut dyn FnMut(TupleId, &[u8])) -> Result<()> {
+        // One writer begins one page after the other.
+        let used = self.used()?;
         for block in 1..self.file.blocks()? {
             sched::check_interrupts()?;
             let pinned = self.file.storage.pool.pin_scan(PageId::main(self.rel, block))?;
             let guard = pinned.read();
             let cells = Cells(guard.page());
             match cells.kind() {
-                0 => continue,
+                0 if block >= used => continue,
                 KIND_ROWS => {}
                 _ => return Err(self.file.corrupted(block)),
             }
@@ -118,7 +126,7 @@ impl BloomIndex {
             let mut mtr = self.file.storage.mtr();
             let page = mtr.latch(PageId::main(self.rel, block))?;
             if Cells(mtr.page(page)).kind() == 0 {
-                cells::init(&mut mtr, page, KIND_ROWS, 0);
+                self.file.begin_page(&mut mtr, (page, block), KIND_ROWS, 0)?;
             }
             if cells::add(&mut mtr, page, &[&row, bits]).is_some() {
                 mtr.commit();
@@ -129,14 +137,16 @@ impl BloomIndex {
     }
 
     /// Takes the dead rows of a page away; returns how many.
-    fn clean_page(&self, block: u32, dead: &dyn Fn(TupleId) -> bool) -> Result<u64> {
+    fn clean_page(&self, (block, used): (u32, u32), dead: &dyn Fn(TupleId) -> bool) -> Result<u64> {
         let mut room = self.shared().writing.lock();
         let mut mtr = self.file.storage.mtr();
         let guard = self.file.storage.pool.pin_scan(PageId::main(self.rel, block))?.write();
         let page = mtr.add(guard);
         let cells = Cells(mtr.page(page));
-        if cells.kind() != KIND_ROWS {
-            return Ok(0);
+        match cells.kind() {
+            KIND_ROWS => {}
+            0 if block >= used => return Ok(0),
+            _ => return Err(self.file.corrupted(block)),
         }
         let all: Vec<Vec<u8>> =
             (0..cells.count()).filter_map(|n| cells.cell(n)).map(<[u8]>::to_vec).collect();
@@ -197,10 +207,10 @@ impl IndexMethod for BloomIndex {
     }
 
     fn bulk_delete(&self, dead: &dyn Fn(TupleId) -> bool) -> Result<u64> {
-        let mut removed = 0;
+        let (used, mut removed) = (self.used()?, 0);
         for block in 1..self.file.blocks()? {
             sched::check_interrupts()?;
-            removed += self.clean_page(block, dead)?;
+            removed += self.clean_page((block, used), dead)?;
         }
         Ok(removed)
     }
@@ -210,12 +220,14 @@ impl IndexMethod for BloomIndex {
         if self.file.meta(KIND_META, |_| Some(())).is_err() {
             report.findings.push("block 0 is no meta page".to_owned());
         }
+        let used = self.file.used()?;
         for block in 1..self.file.blocks()? {
             sched::check_interrupts()?;
             let pinned = self.file.pin(block)?;
             let guard = pinned.read();
             let cells = Cells(guard.page());
-            if cells.kind() != 0 && (cells.kind() != KIND_ROWS || !cells.is_sound()) {
+            let spare = cells.kind() == 0 && block >= used;
+            if !spare && (cells.kind() != KIND_ROWS || !cells.is_sound()) {
                 report.findings.push(format!("block {block} is no page of rows"));
                 return Ok(report);
             }

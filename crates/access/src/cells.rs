@@ -1,11 +1,14 @@
 //! Pages of cells that stay where they are: a cell's place, its page and number, is its address for good.
 //!
 //! ```text
-//! | storage (16) | kind | count | lowest cell | … | next page | slots → … ← cells |
+//! | storage (16) | kind | count | lowest cell | … | next page | used | slots → … ← cells |
 //! ```
 //!
 //! A slot is a cell's place in the page and its length, two bytes each. Cells are added behind the others and changed in
 //! place; whoever takes cells away writes the page anew and must know that nobody has their addresses.
+//!
+//! `used`, on the first page only: pages from there on were never begun, and can be. Each page is begun in one step with
+//! that, so that a page of zeros before it is a damaged one, or one that a crash took from its writer. 0: not known.
 //!
 //! Beside the pages: what the handles of an index that is made of such pages share ([`CellState`]), one writer at a
 //! time, the pages with room, and new pages.
@@ -22,6 +25,7 @@ const KIND: usize = PAGE_HEADER;
 const COUNT: usize = PAGE_HEADER + 2;
 const LOWEST: usize = PAGE_HEADER + 4;
 const NEXT: usize = PAGE_HEADER + 8;
+const USED: usize = PAGE_HEADER + 12;
 const SLOTS: usize = PAGE_HEADER + 16;
 /// Bytes of a slot.
 pub(crate) const SLOT: usize = 4;
@@ -66,6 +70,10 @@ fn u16_at(page: &Page, at: usize) -> u16 {
     u16::from_le_bytes([page[at], page[at + 1]])
 }
 
+fn u32_at(page: &Page, at: usize) -> u32 {
+    u32::from(u16_at(page, at)) | u32::from(u16_at(page, at + 2)) << 16
+}
+
 /// A page of cells, to be read.
 #[derive(Clone, Copy)]
 pub(crate) struct Cells<'p>(pub &'p Page);
@@ -82,7 +90,7 @@ impl<'p> Cells<'p> {
 
     /// The page that follows; 0: none.
     pub fn next(self) -> u32 {
-        u32::from(u16_at(self.0, NEXT)) | u32::from(u16_at(self.0, NEXT + 2)) << 16
+        u32_at(self.0, NEXT)
     }
 
     /// Where a cell begins, and its length.
@@ -118,8 +126,7 @@ impl<'p> Cells<'p> {
     }
 }
 
-/// Begins a page of cells.
-pub(crate) fn init(mtr: &mut Mtr<'_>, page: PageRef, kind: u16, next: u32) {
+fn init(mtr: &mut Mtr<'_>, page: PageRef, kind: u16, next: u32) {
     mtr.init(page);
     mtr.put_u16(page, KIND, kind);
     mtr.put_u16(page, LOWEST, PAGE_SIZE as u16);
@@ -253,10 +260,40 @@ impl CellFile {
         let guard = self.storage.pool.pin_new(PageId::main(self.rel, block))?.write();
         let mut mtr = self.storage.mtr();
         let page = mtr.add(guard);
+        if block > 0 {
+            self.note_used(&mut mtr, block)?;
+        }
         mtr.init(page);
         write(&mut mtr, page, kind, next, cells);
         mtr.commit();
         Ok(())
+    }
+
+    /// Begins a page of cells, which the caller has latched.
+    pub fn begin_page(
+        &self,
+        mtr: &mut Mtr<'_>,
+        (page, block): (PageRef, u32),
+        kind: u16,
+        next: u32,
+    ) -> Result<()> {
+        self.note_used(mtr, block)?;
+        init(mtr, page, kind, next);
+        Ok(())
+    }
+
+    /// A page is begun: those from the next one on were never.
+    fn note_used(&self, mtr: &mut Mtr<'_>, block: u32) -> Result<()> {
+        let meta = mtr.latch(PageId::main(self.rel, 0))?;
+        if u32_at(mtr.page(meta), USED) <= block {
+            mtr.put_u32(meta, USED, block + 1);
+        }
+        Ok(())
+    }
+
+    /// The first of the pages that were never begun; 0: not known.
+    pub fn used(&self) -> Result<u32> {
+        Ok(u32_at(self.pin(0)?.read().page(), USED))
     }
 
     /// Reads the first page's cell.
@@ -284,8 +321,10 @@ impl CellFile {
         }
         let blocks = self.blocks()?;
         if !std::mem::replace(&mut room.searched, true) {
-            for block in (blocks.saturating_sub(SEARCH_PAGES).max(1)..blocks).rev() {
-                if Cells(self.pin(block)?.read().page()).kind() != 0 {
+            let used = self.used()?;
+            let least = if used > 0 { used } else { blocks.saturating_sub(SEARCH_PAGES).max(1) };
+            for block in (least..blocks).rev() {
+                if used == 0 && Cells(self.pin(block)?.read().page()).kind() != 0 {
                     break;
                 }
                 room.spare.push(block);

@@ -86,6 +86,9 @@ impl Checker<'_> {
         let guard = pinned.read();
         let page = guard.page();
         if page::is_new(page) {
+            if self.heap.state.visible.has(block) {
+                self.say(format!("heap block {block} has nothing but zeros, though it was in use"));
+            }
             return Ok(());
         }
         for finding in structure(page) {

@@ -255,7 +255,9 @@ pub fn truncate(heap: &Heap, least: u32, gives_way: &dyn Fn() -> bool) -> Result
 /// Whether a page has no line pointer.
 fn is_empty(heap: &Heap, block: u32) -> Result<bool> {
     let pinned = heap.pin_scan(block)?;
-    Ok(page::line_count(pinned.read().page()) == 0)
+    let guard = pinned.read();
+    heap.check_used(block, guard.page())?;
+    Ok(page::line_count(guard.page()) == 0)
 }
 
 /// Prunes one page and registers its room.
@@ -299,7 +301,9 @@ fn visit(
         prune::prune(&mut mtr, target, visibility, scope)
     };
     let room = page::room(mtr.page(target));
-    if is_all_visible(mtr.page(target), visibility) {
+    heap.check_used(block, mtr.page(target))?;
+    // A page that was never used has no bit: one that has a bit is none of zeros, or damaged.
+    if !page::is_new(mtr.page(target)) && is_all_visible(mtr.page(target), visibility) {
         // Still latched, and logged: see `visibility_map`.
         let (_, guards) = mtr.commit_keep();
         heap.state.visible.set(block);

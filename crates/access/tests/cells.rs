@@ -11,7 +11,7 @@ use access::index::BloomSearch;
 use access::vector::{Iterative, VectorOps, VectorSearch};
 use access::{AnyIndex, IndexMethod, Search, Unique};
 use base::{AccessMethod, RelId, Result, TupleId};
-use common::{Db, Random, commit};
+use common::{Db, Random, commit, with_each_page_zeroed};
 
 /// Vectors of these tests: four numbers, by the squares of their distances.
 struct Plain;
@@ -386,4 +386,66 @@ fn bits_are_found_after_vacuum_and_crashes() {
         assert!(report.findings.is_empty(), "{:?}", report.findings);
     }
     db.destroy();
+}
+
+/// How many rows an index finds.
+fn count(db: &Db, index: &AnyIndex) -> Result<usize> {
+    let session = db.session();
+    let tx = session.begin();
+    let mut rows = 0;
+    if let AnyIndex::Bloom(_) = index {
+        let search = Search::Signature(BloomSearch { bits: vec![0, 0] });
+        index.collect(&tx, &search, &mut |_| rows += 1)?;
+        return Ok(rows);
+    }
+    let mut scan = index.nearest_vectors(search(&bytes(&[1.0; 4]), 40)).expect("vectors");
+    while scan.next(&tx)?.is_some() {
+        rows += 1;
+    }
+    Ok(rows)
+}
+
+#[test]
+fn a_page_of_zeros_is_an_error() {
+    let value = |method, n: u32| match method {
+        AccessMethod::Bloom => (n as u16).to_le_bytes().to_vec(),
+        _ => bytes(&[n as f32, (n % 17) as f32, 1.0, 0.0]),
+    };
+    for method in [AccessMethod::Hnsw, AccessMethod::IvfFlat, AccessMethod::Bloom] {
+        let db = Db::new();
+        let rel = db.rel();
+        AnyIndex::create(method, &db.storage, rel).map(drop).expect("create");
+        let index = open(&db, rel, method);
+        let add = |db: &Db, index: &AnyIndex, rows: std::ops::Range<u32>| -> Result<()> {
+            let session = db.session();
+            let tx = session.begin();
+            for n in rows {
+                index.insert(&tx, &value(method, n), row(n), Unique::No)?;
+            }
+            commit(tx);
+            Ok(())
+        };
+        add(&db, &index, 0..3_000).expect("insert");
+        let all = count(&db, &index).expect("count");
+        drop(index);
+        with_each_page_zeroed(db, rel, &|db| {
+            let index = open(db, rel, method);
+            let sound = index.check().is_ok_and(|report| report.findings.is_empty());
+            match count(db, &index) {
+                Ok(rows) if rows != all => return Some(format!("{method:?}: {rows} of {all}")),
+                Ok(_) if !sound => return Some(format!("{method:?} is not sound, and finds all")),
+                Err(_) if sound => return Some(format!("{method:?}: check finds nothing")),
+                _ => {}
+            }
+            let cleaned = index.bulk_delete(&|_| false);
+            let added = add(db, &index, 3_000..4_000);
+            if cleaned.is_err() || added.is_err() {
+                return None;
+            }
+            match count(db, &index) {
+                Ok(rows) if rows < all + 990 => Some(format!("{method:?}: {rows} in the end")),
+                _ => None,
+            }
+        });
+    }
 }

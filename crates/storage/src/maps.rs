@@ -33,14 +33,15 @@ use crate::wal::cursor::Cursor;
 
 /// The file's name.
 pub(crate) const MAPS: &str = "threadgres.maps";
-const FORMAT: u32 = 1;
+/// In format 1 pages that were never used had bits, too.
+const FORMAT: u32 = 2;
 /// In front of the first relation.
 const HEADER: usize = 32;
 
 /// The maps of a relation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageMaps {
-    /// Page 64 n + i is bit i of word n.
+    /// Page 64 n + i is bit i of word n. A page that was never used has none.
     pub visible: Vec<u64>,
     /// A class of room for each page; 0: nothing is known.
     pub room: Vec<u8>,

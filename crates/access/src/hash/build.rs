@@ -128,6 +128,7 @@ impl Builder {
             shape: self.shape,
             free: 0,
             directories: directories.len() as u32,
+            used: self.spare.start,
             rows: self.rows,
         };
         let guard = storage.pool.pin_new(PageId::main(self.index.rel, 0))?.write();

@@ -22,32 +22,37 @@ enum Attempt {
     Unfinished(u32),
 }
 
-/// A page that nobody uses, latched; how it leaves the list of free pages.
+/// A page that nobody uses, latched, and the meta page, on which that is noted.
 pub(super) struct Taken {
     pub page: WriteGuard,
-    /// The meta page, latched, and the next free page, when it comes from the list.
-    from_list: Option<(WriteGuard, u32)>,
+    meta: WriteGuard,
+    /// The next free page, when it comes from the list of those.
+    from_list: Option<u32>,
 }
 
 /// A page taken into a mini-transaction.
 pub(super) struct Added {
     pub page: PageRef,
-    from_list: Option<(PageRef, u32)>,
+    block: u32,
+    meta: PageRef,
+    from_list: Option<u32>,
 }
 
 impl Taken {
     /// Takes the latches into a mini-transaction.
     pub fn add(self, mtr: &mut Mtr<'_>) -> Added {
-        let page = mtr.add(self.page);
-        Added { page, from_list: self.from_list.map(|(meta, next)| (mtr.add(meta), next)) }
+        let block = self.page.id().block;
+        let (page, meta) = (mtr.add(self.page), mtr.add(self.meta));
+        Added { page, block, meta, from_list: self.from_list }
     }
 }
 
 impl Added {
-    /// Takes the page off the list of free ones.
-    pub fn unlink(&self, mtr: &mut Mtr<'_>) {
-        if let Some((meta, next)) = self.from_list {
-            page::put_free(mtr, meta, next);
+    /// Notes that the page is in use.
+    pub fn note(&self, mtr: &mut Mtr<'_>) {
+        match self.from_list {
+            Some(next) => page::put_free(mtr, self.meta, next),
+            None => page::put_used(mtr, self.meta, self.block),
         }
     }
 }
@@ -98,6 +103,7 @@ impl HashIndex {
         };
         if head.next != 0 {
             let second = self.pin(head.next)?.write();
+            self.check_overflow(&second, head.bucket)?;
             if Chained(second.page()).has_room() {
                 self.put(second, entry);
                 return Ok(Attempt::Done);
@@ -110,9 +116,18 @@ impl HashIndex {
         let added = taken.add(&mut mtr);
         page::init(&mut mtr, added.page, head, &[*entry]);
         page::put_next(&mut mtr, first, block);
-        added.unlink(&mut mtr);
+        added.note(&mut mtr);
         mtr.commit();
         Ok(Attempt::Overflowed)
+    }
+
+    /// Whether a page is one of a bucket's chain.
+    pub(super) fn check_overflow(&self, page: &WriteGuard, bucket: u32) -> Result<()> {
+        let chained = Chained(page.page());
+        if !chained.is_overflow() || chained.bucket() != bucket {
+            return Err(self.corrupted(page.id().block));
+        }
+        Ok(())
     }
 
     fn put(&self, page: WriteGuard, entry: &Entry) {
@@ -133,12 +148,11 @@ impl HashIndex {
                 return Err(self.corrupted(content.free));
             }
             let next = Chained(page.page()).next();
-            return Ok(Some(Taken { page, from_list: Some((meta, next)) }));
+            return Ok(Some(Taken { page, meta, from_list: Some(next) }));
         }
-        drop(meta);
         let Some(block) = self.take_spare() else { return Ok(None) };
         let page = self.storage.pool.pin_new(PageId::main(self.rel, block))?.write();
-        Ok(Some(Taken { page, from_list: None }))
+        Ok(Some(Taken { page, meta, from_list: None }))
     }
 
     /// A block from the reserve.

@@ -240,13 +240,19 @@ impl HashIndex {
         }
         let count = (blocks / 8).clamp(RESERVE as u32 * 2, CHUNK);
         let first = self.storage.extend(self.rel, Fork::Main, count)?;
-        state.spare.lock().extend((first..first + count).rev());
+        // Those of lower numbers are used first.
+        state.spare.lock().splice(0..0, (first..first + count).rev());
         Ok(())
     }
 
-    /// Takes zero pages at the end of a file of so many into the reserve, unless a directory leads to one, which was
-    /// damaged.
+    /// Takes pages at the end of a file of so many into the reserve that were never in use. Where that is not known:
+    /// zero pages, unless a directory leads to one, which was damaged.
     fn search_end(&self, blocks: u32) -> Result<()> {
+        let used = self.meta()?.used;
+        if used > 0 {
+            self.shared().spare.lock().extend((used..blocks).rev());
+            return Ok(());
+        }
         let mut from = blocks;
         while from > blocks.saturating_sub(SEARCH_PAGES).max(1) {
             if page::kind(self.pin(from - 1)?.read().page()) != 0 {

@@ -1,7 +1,7 @@
 //! Pages of a hash index.
 //!
 //! ```text
-//! meta      | storage | kind | … | max bucket | high mask | free list | directories | rows | directory blocks → |
+//! meta      | storage | kind | … | max bucket | high mask | free list | directories | used | rows | directory blocks → |
 //! directory | storage | kind | … | blocks of buckets →                                                         |
 //! bucket,   | storage | kind | flags | count | … | next | bucket | mask | … | entries →                        |
 //! overflow
@@ -10,6 +10,8 @@
 //! An entry is the hash code (4 bytes, big-endian) and the row id (6 bytes); a page's entries are in order,
 //! so that those with one code are found by bisection. `next` is the next page of the bucket's chain, or
 //! of the list of free pages; 0: none.
+//!
+//! `used`: pages from there on were never in use; 0: not known.
 
 use base::TupleId;
 use storage::{Mtr, PAGE_HEADER, PAGE_SIZE, Page, PageRef, PageView};
@@ -33,6 +35,7 @@ const META_MAX: usize = PAGE_HEADER + 4;
 const META_HIGH: usize = PAGE_HEADER + 8;
 const META_FREE: usize = PAGE_HEADER + 12;
 const META_DIRECTORIES: usize = PAGE_HEADER + 16;
+const META_USED: usize = PAGE_HEADER + 20;
 const META_ROWS: usize = PAGE_HEADER + 24;
 const META_BLOCKS: usize = PAGE_HEADER + 32;
 const DIRECTORY_BLOCKS: usize = PAGE_HEADER + 8;
@@ -124,6 +127,8 @@ pub struct Meta {
     pub free: u32,
     /// How many directory pages there are.
     pub directories: u32,
+    /// Pages from here on were never in use; 0: not known.
+    pub used: u32,
     /// About how many entries.
     pub rows: u64,
 }
@@ -138,6 +143,7 @@ pub fn read_meta(page: &Page) -> Option<Meta> {
         shape: Shape { max: u32_at(page, META_MAX), high: u32_at(page, META_HIGH) },
         free: u32_at(page, META_FREE),
         directories: u32_at(page, META_DIRECTORIES),
+        used: u32_at(page, META_USED),
         rows,
     })
 }
@@ -171,7 +177,15 @@ pub fn put_meta(mtr: &mut Mtr<'_>, page: PageRef, meta: &Meta) {
     mtr.put_u32(page, META_HIGH, meta.shape.high);
     mtr.put_u32(page, META_FREE, meta.free);
     mtr.put_u32(page, META_DIRECTORIES, meta.directories);
+    mtr.put_u32(page, META_USED, meta.used);
     mtr.put_u64(page, META_ROWS, meta.rows);
+}
+
+/// Notes on the meta page that a page is in use.
+pub fn put_used(mtr: &mut Mtr<'_>, meta: PageRef, block: u32) {
+    if u32_at(mtr.page(meta), META_USED) <= block {
+        mtr.put_u32(meta, META_USED, block + 1);
+    }
 }
 
 /// Writes the first free page into the meta page.

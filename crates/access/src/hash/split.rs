@@ -79,6 +79,10 @@ impl HashIndex {
             meta.directories += 1;
         }
         page::put_bucket_block(&mut mtr, directory_ref, shape.max, new);
+        meta.used = meta.used.max(new + 1);
+        if begins {
+            meta.used = meta.used.max(directory + 1);
+        }
         meta.shape = shape;
         meta.rows = self.shared().rows.load(std::sync::atomic::Ordering::Relaxed).max(0) as u64;
         page::put_meta(&mut mtr, meta_ref, &meta);
@@ -116,6 +120,7 @@ impl HashIndex {
     fn move_entries(&self, mut pair: Vec<WriteGuard>) -> Result<()> {
         let new = Chained(pair[1].page());
         let (bucket, mask) = (new.bucket(), new.mask());
+        let origin = Chained(pair[0].page()).bucket();
         let belongs = |e: &Entry| page::code_of(e).reverse_bits() & mask == bucket;
         // The page that entries are taken from, but for the first one.
         let mut source: Option<WriteGuard> = None;
@@ -141,7 +146,9 @@ impl HashIndex {
             if next == 0 {
                 break;
             }
-            source = Some(self.pin(next)?.write());
+            let page = self.pin(next)?.write();
+            self.check_overflow(&page, origin)?;
+            source = Some(page);
         }
         self.changed(pair, |mtr, pages| {
             page::put_flags(mtr, pages[0], 0);
@@ -186,7 +193,7 @@ impl HashIndex {
         page::init(&mut mtr, added.page, head, &entries);
         page::put_entries(&mut mtr, pages[1], &[]);
         page::put_next(&mut mtr, pages[1], block);
-        added.unlink(&mut mtr);
+        added.note(&mut mtr);
         let mut guards = mtr.commit_keep().1;
         guards.truncate(2);
         Ok(guards)

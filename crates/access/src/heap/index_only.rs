@@ -25,10 +25,12 @@ impl Heap {
         let mut view = View::new(tx, snapshot, pinned.id());
         let (found, crowded) = {
             let guard = pinned.read();
+            self.check_used(root.block, guard.page())?;
             let (seen, passed) = view.visible_in_chain(&guard, root.offset);
             // Changes that a standby applies clear no bits.
             if set_all_visible
                 && !self.storage.follows()
+                && !super::page::is_new(guard.page())
                 && is_all_visible(guard.page(), &mut VisibilityHorizon::new(tx.manager()))
             {
                 self.state.visible.set(root.block);

@@ -45,6 +45,7 @@ impl Heap {
         tx.adds_row(self.rel)?;
         faults::reach(Fault::HeapInsert)?;
         let block = guard.id().block;
+        self.check_used(block, guard.page())?;
         let mut mtr = self.storage.mtr();
         let target = mtr.add(guard);
         page::init_if_new(&mut mtr, target);
@@ -74,6 +75,7 @@ impl Heap {
             tx.adds_row(self.rel)?;
             faults::reach(Fault::HeapInsert)?;
             let block = guard.id().block;
+            self.check_used(block, guard.page())?;
             let mut mtr = self.storage.mtr();
             let target = mtr.add(guard);
             page::init_if_new(&mut mtr, target);

@@ -30,7 +30,7 @@ mod write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use base::{Fork, RelId, Result, TupleId, Xid};
+use base::{Fork, RelId, Result, TupleId, Xid, err};
 use page::{LOCK_ONLY, Line, NEXT_IN_CHAIN, STUB, XMAX_ABORTED, XMIN_ABORTED};
 use prune::{Scope, VisibilityHorizon};
 use storage::{Pinned, Storage};
@@ -175,6 +175,7 @@ impl Heap {
         let mut view = View::new(tx, snapshot, pinned.id());
         let (found, look) = {
             let guard = pinned.read();
+            self.check_used(root.block, guard.page())?;
             let (seen, passed) = view.visible_in_chain(&guard, root.offset);
             let found = seen.map(|seen| {
                 let tid = TupleId { block: root.block, offset: seen.line };
@@ -187,6 +188,21 @@ impl Heap {
         }
         view.record_conflicts()?;
         Ok(found)
+    }
+
+    /// An error if a page is one of zeros that was in use: damage. Under its latch.
+    #[inline]
+    pub(crate) fn check_used(&self, block: u32, page: &storage::Page) -> Result<()> {
+        if page::is_new(page) && self.state.visible.has(block) {
+            return Err(self.lost_page(block));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn lost_page(&self, block: u32) -> base::Error {
+        err!(DATA_CORRUPTED, "invalid page in block {block} of relation {}", self.rel.0)
+            .detail("The page has nothing but zeros, though it was in use.")
     }
 
     /// Prunes a page that a reader found crowded, if nobody else has it and something is dead.
@@ -232,6 +248,7 @@ impl Heap {
         let pinned = self.pin(root.block)?;
         let guard = pinned.read();
         let page = guard.page();
+        self.check_used(root.block, page)?;
         let Some((_, mut offset, _)) = page::first_of_chain(page, root.offset) else {
             return Ok(Rival::Removed);
         };
@@ -267,6 +284,7 @@ impl Heap {
         let pinned = self.pin(root.block)?;
         let guard = pinned.read();
         let page = guard.page();
+        self.check_used(root.block, page)?;
         let Some((mut line, mut offset, _)) = page::first_of_chain(page, root.offset) else {
             return Ok(None);
         };

@@ -144,6 +144,7 @@ impl HeapScan {
         let mut view = View::new(tx, &self.snapshot, pinned.id());
         let (result, crowded) = {
             let guard = pinned.read();
+            self.heap.check_used(block, guard.page())?;
             let result = f(&mut view, &guard);
             (result, wants_pruning(guard.page()))
         };

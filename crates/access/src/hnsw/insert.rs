@@ -210,7 +210,7 @@ impl HnswIndex {
         let block = self.page_with_room(room, ELEMENTS, needed)?;
         let mut mtr = self.file.storage.mtr();
         let page = mtr.latch(PageId::main(self.rel, block))?;
-        self.begin_page(&mut mtr, page);
+        self.begin_page(&mut mtr, (page, block))?;
         let number = Cells(mtr.page(page)).count() as u16;
         let links_at = links_at.unwrap_or(Place { block, number: number + 1 });
         let head = page::head(level, links_at, rows);
@@ -228,7 +228,7 @@ impl HnswIndex {
         let block = self.page_with_room(room, which, cell.len())?;
         let mut mtr = self.file.storage.mtr();
         let page = mtr.latch(PageId::main(self.rel, block))?;
-        self.begin_page(&mut mtr, page);
+        self.begin_page(&mut mtr, (page, block))?;
         let Some(number) = cells::add(&mut mtr, page, &[cell]) else {
             unreachable!("the page was asked whether it takes it")
         };
@@ -236,10 +236,15 @@ impl HnswIndex {
         Ok(Place { block, number })
     }
 
-    fn begin_page(&self, mtr: &mut storage::Mtr<'_>, page: storage::PageRef) {
+    fn begin_page(
+        &self,
+        mtr: &mut storage::Mtr<'_>,
+        (page, block): (storage::PageRef, u32),
+    ) -> Result<()> {
         if Cells(mtr.page(page)).kind() == 0 {
-            cells::init(mtr, page, KIND_CELLS, 0);
+            self.file.begin_page(mtr, (page, block), KIND_CELLS, 0)?;
         }
+        Ok(())
     }
 
     /// The page that took the last cell if it has room, else one that is not in use.

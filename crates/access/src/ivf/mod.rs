@@ -210,7 +210,7 @@ impl IvfIndex {
         let mut mtr = self.file.storage.mtr();
         let lists = mtr.latch(PageId::main(self.rel, list.block))?;
         let page = mtr.add(new);
-        cells::init(&mut mtr, page, KIND_ROWS, first);
+        self.file.begin_page(&mut mtr, (page, block), KIND_ROWS, first)?;
         let put = cells::add(&mut mtr, page, &[&row, vector]).is_some();
         assert!(put, "an empty page takes what was measured");
         let both = [block.to_le_bytes(), block.to_le_bytes()].concat();
