@@ -83,7 +83,8 @@ fn documents_are_for_everybody_on_this_machine() {
     for path in ["/", "/docsx", "/doc", "/metrics"] {
         assert_eq!(get_as(port, path, "").status, 401, "{path}");
     }
-    let other = talk(port, "GET /docs/ HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+    let other =
+        talk(port, "GET /docs/ HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n");
     assert_eq!(other.status, 403, "{other:?}");
 }
 
