@@ -9,8 +9,28 @@ use crate::support::raw::{Raw, startup};
 use crate::support::{Server, TempDir, pgbench_command, text_of};
 
 /// Settings that are read at the start only, and nothing else is.
-const AT_START: [&str; 5] =
-    ["debug_tiny", "listen_addresses", "port", "unix_socket_directories", "wal_level"];
+const AT_START: [&str; 20] = [
+    "cluster_name",
+    "config_file",
+    "data_directory",
+    "debug_tiny",
+    "external_pid_file",
+    "hba_file",
+    "ident_file",
+    "listen_addresses",
+    "logging_collector",
+    "port",
+    "recovery_target",
+    "recovery_target_action",
+    "recovery_target_inclusive",
+    "recovery_target_lsn",
+    "recovery_target_name",
+    "recovery_target_time",
+    "unix_socket_directories",
+    "unix_socket_group",
+    "unix_socket_permissions",
+    "wal_level",
+];
 
 fn set(server: &Server, name: &str, value: &str) {
     let script = format!("ALTER SYSTEM SET {name} = '{value}';\nSELECT pg_reload_conf();\n");

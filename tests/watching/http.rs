@@ -91,7 +91,7 @@ fn documents_are_for_everybody_on_this_machine() {
 #[test]
 fn strangers_and_nonsense_are_refused() {
     let dir = TempDir::new("strangers");
-    let (_server, port) = serve(&dir);
+    let (server, port) = serve(&dir);
     for (request, status) in [
         ("GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", 403),
         ("GET /api/now.json HTTP/1.1\r\nConnection: close\r\n\r\n", 403),
@@ -118,8 +118,9 @@ fn strangers_and_nonsense_are_refused() {
     assert_eq!((head.status, head.body.as_str()), (200, ""));
     assert!(head.head.contains("content-security-policy: default-src 'none'"), "{}", head.head);
     assert_eq!(get(port, "/api/views/pg_stat_user_tables.json?database=no").status, 404);
+    server.query("ALTER SYSTEM SET work_mem = '5MB'");
     let settings = get(port, "/api/views/pg_file_settings.json");
-    assert!(settings.body.contains("\"name\":\"http_port\""), "{}", settings.body);
+    assert!(settings.body.contains("\"name\":\"work_mem\""), "{}", settings.body);
 }
 
 #[test]
