@@ -236,7 +236,9 @@ fn tokens(text: &str) -> Read<Vec<String>> {
     let mut chars = text.chars().peekable();
     while let Some(&c) = chars.peek() {
         let mut token = String::new();
-        if c.is_ascii_whitespace() || c == '@' || c == ',' {
+        // Punctuation without a meaning is skipped.
+        let has_meaning = c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+        if c.is_ascii_whitespace() || (c.is_ascii_punctuation() && !has_meaning) {
             chars.next();
             continue;
         } else if c.is_ascii_alphabetic() {
@@ -284,15 +286,17 @@ fn clock(s: &str, range: i32) -> Read<i128> {
     }
     let seconds = parts.get(2).copied().unwrap_or("0");
     let (second, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
-    let number = |s: &str| s.parse::<i64>().map_err(|_| Fault::Syntax);
+    // An absent number counts as zero (`1:`, `:5`); a long one is out of range, not misspelt.
+    let number = |s: &str| match s.parse::<i32>() {
+        Ok(n) if n >= 0 => Ok(i64::from(n)),
+        _ if s.is_empty() => Ok(0),
+        _ if s.bytes().all(|b| b.is_ascii_digit()) => Err(Fault::Range),
+        _ => Err(Fault::Syntax),
+    };
     if parts.len() > 3 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
         return Err(Fault::Syntax);
     }
-    let (h, m, s) = (
-        number(parts[0])?,
-        number(parts[1])?,
-        number(if second.is_empty() { "0" } else { second })?,
-    );
+    let (h, m, s) = (number(parts[0])?, number(parts[1])?, number(second)?);
     if m > 59 || s > 60 {
         return Err(Fault::Range);
     }
@@ -334,7 +338,11 @@ fn read_words(text: &str, range: i32, style: IntervalStyle) -> Read<Interval> {
             mark(Unit::Hour)?;
             mark(Unit::Minute)?;
             [Unit::Second, Unit::Milli, Unit::Micro].into_iter().try_for_each(&mut mark)?;
-            sum.micros += i128::from(sign) * clock(body, range)?;
+            // A time with a sign that cannot be read is taken for a number, which has no colons.
+            let signed = token.len() > body.len();
+            let micros = clock(body, range);
+            let micros = if signed { micros.map_err(|_| Fault::Syntax)? } else { micros? };
+            sum.micros += i128::from(sign) * micros;
             current = Some(Unit::Day);
         } else if let Some((years, months)) = body.split_once('-') {
             mark(Unit::Year)?;

@@ -234,21 +234,20 @@ fn make_clock(hour: i32, minute: i32, second: f64) -> Result<i64> {
     if !valid || t > DAY {
         return Err(err!(
             DATETIME_FIELD_OVERFLOW,
-            "time field value out of range: {hour}:{minute:02}:{}{second}",
-            if second < 10.0 { "0" } else { "" }
+            "time field value out of range: {hour}:{minute:02}:{second:02}"
         ));
     }
     Ok(t)
 }
 
 fn make_date(year: i32, month: i32, day: i32) -> Result<i64> {
-    let fail = || {
-        err!(DATETIME_FIELD_OVERFLOW, "date field value out of range: {year}-{month:02}-{day:02}")
-    };
+    // Years before Christ are counted from 0, and shown so where they are refused.
+    let bc = if year < 0 { year + 1 } else { year };
+    let fail =
+        || err!(DATETIME_FIELD_OVERFLOW, "date field value out of range: {bc}-{month:02}-{day:02}");
     if year == 0 {
         return Err(fail());
     }
-    let bc = if year < 0 { year + 1 } else { year };
     if !(1..=12).contains(&month)
         || day < 1
         || i64::from(day) > datetime::month_days(bc.into(), month.into())

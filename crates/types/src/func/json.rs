@@ -185,13 +185,16 @@ fn length(d: &Datum) -> Result<Datum> {
 }
 
 fn elements(d: &Datum, as_text: bool) -> Result<Vec<Datum>> {
-    let suffix = if as_text { "_text" } else { "" };
-    let prefix = if matches!(d, Datum::Jsonb(_)) { "jsonb" } else { "json" };
-    need_array(
-        d,
-        &format!("cannot call {prefix}_array_elements{suffix} on a non-array"),
-        &format!("cannot call {prefix}_array_elements{suffix} on a scalar"),
-    )?;
+    if matches!(d, Datum::Jsonb(_)) {
+        let [object, scalar] =
+            ["cannot extract elements from an object", "cannot extract elements from a scalar"];
+        need_array(d, object, scalar)?;
+    } else {
+        let name = if as_text { "json_array_elements_text" } else { "json_array_elements" };
+        let [object, scalar] =
+            ["a non-array", "a scalar"].map(|kind| format!("cannot call {name} on {kind}"));
+        need_array(d, &object, &scalar)?;
+    }
     let mut pace = Pace::default();
     Doc::of(d).items()?.iter().map(|i| pace.step().and_then(|()| i.give(as_text))).collect()
 }
@@ -207,8 +210,16 @@ fn need_object(d: &Datum, name: &str) -> Result<()> {
 
 fn each(d: &Datum, as_text: bool) -> Result<Vec<Datum>> {
     let jsonb = matches!(d, Datum::Jsonb(_));
-    let name = if jsonb { "jsonb_each" } else { "json_each" };
-    need_object(d, &format!("{name}{}", if as_text { "_text" } else { "" }))?;
+    let refusal = match (Doc::of(d).kind(), jsonb, as_text) {
+        (Kind::Object, ..) => None,
+        (_, true, false) => Some("cannot call jsonb_each on a non-object"),
+        (_, true, true) => Some("cannot call jsonb_each_text on a non-object"),
+        (Kind::Array, ..) => Some("cannot deconstruct an array as an object"),
+        _ => Some("cannot deconstruct a scalar"),
+    };
+    if let Some(refusal) = refusal {
+        return Err(err!(INVALID_PARAMETER_VALUE, "{refusal}"));
+    }
     let value = match (as_text, jsonb) {
         (true, _) => oids::TEXT,
         (_, true) => oids::JSONB,
@@ -573,9 +584,17 @@ fn populate_row(base: &Datum, doc: &Doc<'_>, name: &str, cx: &FormatContext) -> 
     match doc.kind() {
         Kind::Object => {}
         Kind::Array => {
-            return Err(err!(INVALID_PARAMETER_VALUE, "cannot call {name} on an array"));
+            return Err(err!(
+                INVALID_PARAMETER_VALUE,
+                "cannot call populate_composite on an array"
+            ));
         }
-        _ => return Err(err!(INVALID_PARAMETER_VALUE, "cannot call {name} on a scalar")),
+        _ => {
+            return Err(err!(
+                INVALID_PARAMETER_VALUE,
+                "cannot call populate_composite on a scalar"
+            ));
+        }
     }
     let typmods = match crate::user::get(base.shape.ty).map(|user| user.kind.clone()) {
         Some(UserKind::Composite { typmods, .. }) => typmods,
@@ -617,9 +636,13 @@ fn to_recordset(a: &[Datum], cx: &FormatContext, name: &str) -> Result<Vec<Datum
     if doc.is_null() {
         return Ok(Vec::new());
     }
+    let jsonb = matches!(doc, Datum::Jsonb(_));
     let doc = Doc::of(doc);
     match doc.kind() {
         Kind::Array => {}
+        _ if jsonb => {
+            return Err(err!(INVALID_PARAMETER_VALUE, "cannot call {name} on a non-array"));
+        }
         Kind::Object => {
             return Err(err!(INVALID_PARAMETER_VALUE, "cannot call {name} on an object"));
         }
