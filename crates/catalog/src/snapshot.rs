@@ -433,7 +433,12 @@ impl Snapshot {
             Some(Relation::Sequence(_)) => {
                 Err(err!(WRONG_OBJECT_TYPE, "\"{name}\" is not a table"))
             }
-            None => Err(self.missing_relation(schema, name)),
+            None => match schema {
+                Some(schema) if self.schema_named(schema).is_none() => {
+                    Err(err!(UNDEFINED_SCHEMA, "schema \"{schema}\" does not exist"))
+                }
+                _ => Err(self.missing_relation(schema, name)),
+            },
         }
     }
 

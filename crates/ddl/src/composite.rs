@@ -28,7 +28,7 @@ pub fn create(cx: &mut ExecContext<'_>, name: &Name, columns: &[ColumnDef]) -> R
 
 fn open_composite(cx: &mut ExecContext<'_>, name: &Name) -> Result<(UserType, Vec<Column>)> {
     let is_composite = |t: &UserType| matches!(t.kind, UserTypeKind::Composite(_));
-    let wrong = |name: &str| err!(WRONG_OBJECT_TYPE, "{name} is not a composite type");
+    let wrong = |name: &str| err!(WRONG_OBJECT_TYPE, "\"{name}\" is not a composite type");
     let view = cx.catalog_tx.view();
     if view.type_oid(cx.search_path, name.schema.as_deref(), &name.name).is_none() {
         return Err(view.missing_relation(name.schema.as_deref(), &name.name));

@@ -181,7 +181,7 @@ fn missing(cx: &mut ExecContext<'_>, kind: &str, name: &Name, if_exists: bool) -
         return Ok(());
     }
     let code = match kind {
-        "INDEX" => base::sqlstate::UNDEFINED_OBJECT,
+        "INDEX" | "FOREIGN TABLE" => base::sqlstate::UNDEFINED_OBJECT,
         _ => base::sqlstate::UNDEFINED_TABLE,
     };
     Err(Error::new(code, message))

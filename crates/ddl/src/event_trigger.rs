@@ -42,8 +42,8 @@ pub fn run(statement: &EventTriggerStatement, cx: &mut ExecContext<'_>) -> Resul
             put(trigger, cx)
         }
         EventTriggerStatement::Owner(name, to) => {
-            let mut trigger = owned(name, cx)?;
             let to = rights::role(cx, to)?;
+            let mut trigger = owned(name, cx)?;
             let view = cx.catalog_tx.view();
             if !rights::of(cx, &view).is_superuser(to) {
                 return Err(err!(

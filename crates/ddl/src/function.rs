@@ -293,6 +293,10 @@ pub(crate) fn is_missing(error: &base::Error) -> bool {
 /// # Errors
 /// As [`find`]; `42501`, `42723`.
 pub fn alter(routine: &RoutineRef, change: &AlterRoutine, cx: &mut ExecContext<'_>) -> Result<()> {
+    if let AlterRoutine::Owner(role) = change {
+        // The new owner is looked up before the routine.
+        rights::role(cx, role)?;
+    }
     let known = find(routine, cx)?;
     rights::require_owner(cx, AclKind::Function, known.oid, owned_word(&known), &known.name)?;
     let mut function = Function::clone(&known);

@@ -791,7 +791,7 @@ fn is_implied(table: &Table, condition: &str) -> bool {
 
 fn not_partitioned(table: &Table, action: &str) -> Error {
     if table.kind == catalog::TableKind::Table {
-        return err!(WRONG_OBJECT_TYPE, "table \"{}\" is not partitioned", table.name);
+        return err!(INVALID_OBJECT_DEFINITION, "table \"{}\" is not partitioned", table.name);
     }
     err!(
         WRONG_OBJECT_TYPE,

@@ -42,7 +42,7 @@ pub fn alter(def: &AlterPolicy, cx: &mut ExecContext<'_>) -> Result<()> {
     let roles = roles(&def.roles, cx)?;
     let known = table.policy(&def.name).cloned().ok_or_else(|| {
         let name = &table.name;
-        err!(UNDEFINED_OBJECT, "policy \"{}\" on table \"{name}\" does not exist", def.name)
+        err!(UNDEFINED_OBJECT, "policy \"{}\" for table \"{name}\" does not exist", def.name)
     })?;
     let mut changed = known.clone();
     if matches!(known.command, 'r' | 'd') && def.check.is_some() {

@@ -21,39 +21,39 @@ use crate::{collation, lock, policy, refresh, user_types};
 
 /// ALTER … OWNER TO.
 pub fn owner(kind: &str, object: &Name, to: &RoleRef, cx: &mut ExecContext<'_>) -> Result<()> {
+    // The new owner is looked up before the object: of two missing names the role's is reported.
+    let owner = rights::role(cx, to)?;
     match kind {
         "SCHEMA" => {
             let view = cx.catalog_tx.view();
             let schema = view.schema_named(&object.name).ok_or_else(|| {
                 err!(UNDEFINED_SCHEMA, "schema \"{}\" does not exist", object.name)
             })?;
-            let to = rights::role(cx, to)?;
-            if schema.owner == to {
+            if schema.owner == owner {
                 return Ok(());
             }
             rights::require_owner(cx, AclKind::Schema, schema.oid, "schema", &schema.name)?;
-            rights::require_membership(cx, to)?;
+            rights::require_membership(cx, owner)?;
             let (id, name) = (cx.database.1, cx.database.0);
             rights::require(cx, AclKind::Database, id, privilege::CREATE, name)?;
-            set_schema_owner(schema, to, cx)
+            set_schema_owner(schema, owner, cx)
         }
         "DATABASE" => {
             let view = cx.catalog_tx.view();
             let database = view.database_named(&object.name).ok_or_else(|| {
                 err!(UNDEFINED_DATABASE, "database \"{}\" does not exist", object.name)
             })?;
-            let to = rights::role(cx, to)?;
-            if database.owner == to {
+            if database.owner == owner {
                 return Ok(());
             }
             let (id, name) = (database.oid, database.name.as_str());
             rights::require_owner(cx, AclKind::Database, id, "database", name)?;
-            rights::require_membership(cx, to)?;
+            rights::require_membership(cx, owner)?;
             let me = me(cx);
             if !me.superuser && !me.createdb {
                 return Err(denied("permission denied to change owner of database"));
             }
-            set_database_owner(database, to, cx)
+            set_database_owner(database, owner, cx)
         }
         "TYPE" | "DOMAIN" => user_types::set_owner(cx, kind, object, to),
         "COLLATION" => collation::set_owner(cx, object, to),

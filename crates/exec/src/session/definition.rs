@@ -504,7 +504,7 @@ fn index_part(
     run: &mut Run<'_, '_>,
 ) -> Datum {
     if let Some(system) = facts::index(id) {
-        return system.column_names().get(number - 1).map_or(Datum::Null, |name| text(*name));
+        return system.column_names().get(number - 1).map_or(text(""), |name| text(*name));
     }
     let Some(index) = view.index(id) else { return Datum::Null };
     let Some(table) = view.table(index.table) else { return Datum::Null };
@@ -520,7 +520,7 @@ fn index_part(
         },
         None => match index.include.get(number - 1 - index.columns.len()) {
             Some(n) => column(*n),
-            None => Datum::Null,
+            None => text(""),
         },
     }
 }

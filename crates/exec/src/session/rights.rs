@@ -111,8 +111,8 @@ fn words(what: &str, list: &str) -> Result<Vec<(u16, bool)>> {
     let one = |word: &str| {
         let word = word.trim();
         let upper = word.to_uppercase();
-        let (plain, option) = match upper.strip_suffix("WITH GRANT OPTION") {
-            Some(plain) => (plain.trim_end(), true),
+        let (plain, option) = match upper.strip_suffix(" WITH GRANT OPTION") {
+            Some(plain) => (plain, true),
             None => (upper.as_str(), false),
         };
         let bit = match what == "any" || known_words(what).contains(&plain) {

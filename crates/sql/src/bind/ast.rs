@@ -155,3 +155,18 @@ pub(crate) fn expect_plain_column(node: &pb::Node, what: &str) -> base::Result<(
     }
     Ok(())
 }
+
+/// Checks the TABLESPACE of a relation: all of them lie in `pg_default`.
+///
+/// # Errors
+/// `42704` for names that are unknown, `22023` for `pg_global`.
+pub(super) fn check_tablespace(name: &str) -> Result<()> {
+    match name {
+        "" | "pg_default" => Ok(()),
+        "pg_global" => Err(err!(
+            INVALID_PARAMETER_VALUE,
+            "only shared relations can be placed in pg_global tablespace"
+        )),
+        other => Err(err!(UNDEFINED_OBJECT, "tablespace \"{other}\" does not exist")),
+    }
+}

@@ -92,9 +92,7 @@ impl Binder<'_> {
         };
         let elements = typed.as_deref().unwrap_or(&stmt.table_elts);
         self.check_checks(&name.name, &inherited.columns, elements)?;
-        if !matches!(stmt.tablespacename.as_str(), "" | "pg_default") {
-            return Err(base::Error::unsupported("tablespaces"));
-        }
+        ast::check_tablespace(&stmt.tablespacename)?;
         let mut columns: Vec<ColumnDef> = Vec::new();
         let mut constraints = Vec::new();
         let mut indexes = Vec::new();
@@ -793,6 +791,7 @@ impl Binder<'_> {
             Some(range) => self.find_table(&unplaced(range))?,
             None => return Err(err!(SYNTAX_ERROR, "index without a table")),
         };
+        ast::check_tablespace(&stmt.table_space)?;
         let rel = self.table_rel(table.clone(), &table.name)?;
         let method = self.index_method(stmt)?;
         let mut columns = Vec::with_capacity(stmt.index_params.len());

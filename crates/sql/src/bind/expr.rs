@@ -978,7 +978,7 @@ impl Binder<'_> {
         let what = match place {
             Place::JoinOn => "JOIN/ON",
             Place::Check => "CHECK",
-            Place::TriggerWhen => "WHEN",
+            Place::When | Place::TriggerWhen => "WHEN",
             Place::Policy => "POLICY",
             Place::PublicationWhere => "PUBLICATION WHERE",
             other => other.name(),

@@ -146,9 +146,7 @@ impl Binder<'_> {
                 Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is not a table", range.relname).at(position))
             }
             Some(Relation::Index(_)) => {
-                Err(err!(WRONG_OBJECT_TYPE, "cannot open relation \"{}\"", range.relname)
-                    .detail("This operation is not supported for indexes.")
-                    .at(position))
+                Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is an index", range.relname).at(position))
             }
             None => Err(self.cx.catalog.missing_relation(schema, &range.relname).at(position)),
         }

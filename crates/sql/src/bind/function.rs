@@ -509,7 +509,9 @@ impl Binder<'_> {
             .at(position)),
             Choice::None if plain && inputs.len() == 1 && types::TypeIo::by_name(name).is_some() => Ok(None),
             Choice::None => {
-                if args.is_empty() && !star && !types::func::aggregates_named(name).is_empty() {
+                let parameterless =
+                    || types::func::aggregates_named(name).iter().any(|row| row.args.is_empty());
+                if args.is_empty() && !star && parameterless() {
                     return Err(err!(
                         WRONG_OBJECT_TYPE,
                         "{name}(*) must be used to call a parameterless aggregate function"

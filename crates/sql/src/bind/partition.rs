@@ -393,7 +393,7 @@ impl Binder<'_> {
             Some(catalog::snapshot::Relation::Table(parent))
                 if parent.kind == catalog::TableKind::Table && !parent.is_partitioned() =>
             {
-                Err(err!(WRONG_OBJECT_TYPE, "table \"{}\" is not partitioned", parent.name))
+                Err(err!(INVALID_OBJECT_DEFINITION, "table \"{}\" is not partitioned", parent.name))
             }
             Some(catalog::snapshot::Relation::Table(parent)) if !parent.is_partitioned() => {
                 Err(err!(

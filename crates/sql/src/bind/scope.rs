@@ -488,9 +488,7 @@ impl Binder<'_> {
             Some(catalog::snapshot::Relation::Table(table)) => table.oid,
             _ => 0,
         };
-        let is_meant = |i: &&NsItem| {
-            i.name.as_deref() == Some(table) && schema.is_none() || oid != 0 && i.oid == oid
-        };
+        let is_meant = |i: &&NsItem| i.name.as_deref() == Some(table) || oid != 0 && i.oid == oid;
         let mut levels = std::iter::successors(Some(scope), |s| s.parent);
         if let Some(item) = levels.find_map(|s| s.items.iter().find(is_meant)) {
             let alias = item.name.as_deref().unwrap_or_default();
@@ -506,8 +504,7 @@ impl Binder<'_> {
             .hint(hint)
             .at(self.at(location));
         }
-        let full = schema.map_or_else(|| table.to_owned(), |s| format!("{s}.{table}"));
-        err!(UNDEFINED_TABLE, "missing FROM-clause entry for table \"{full}\"")
+        err!(UNDEFINED_TABLE, "missing FROM-clause entry for table \"{table}\"")
             .at(self.at(location))
     }
 }

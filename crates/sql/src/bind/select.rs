@@ -116,20 +116,8 @@ impl Binder<'_> {
         let from = self.locked_from(&mut scope, stmt)?;
         let from = super::rule::beside(around, from);
         let mut rel = from.unwrap_or(Rel::OneRow);
-        let mut conditions = Vec::new();
-        if let Some(node) = inner(&stmt.where_clause) {
-            let condition = self.condition(&scope, node, Place::Where)?;
-            walk::conjuncts(condition, &mut conditions);
-        }
-        rel = filter(rel, conditions.clone());
         // Columns missing from GROUP BY are reported where the list or HAVING names them.
-        if !stmt.group_clause.is_empty() {
-            for column in scope.items.iter().flat_map(|item| &item.columns) {
-                if let Expr::Column(col, _) = column.expr {
-                    self.vars[usize::from(col)].position = 0;
-                }
-            }
-        }
+        self.forget_positions(&scope, |_| true);
         // Expressions that must be found again elsewhere keep their literals.
         let compares = !stmt.group_clause.is_empty()
             || !stmt.distinct_clause.is_empty()
@@ -141,6 +129,15 @@ impl Binder<'_> {
             self.target_list(&scope, &stmt.target_list, Place::Target)?
         };
         let mut targets = Targets { visible: list.len(), list };
+        // WHERE is bound behind the list: of two mistakes the one in the list is reported.
+        let unnamed: Vec<Col> = self.columns_without_position(&scope);
+        let mut conditions = Vec::new();
+        if let Some(node) = inner(&stmt.where_clause) {
+            let condition = self.condition(&scope, node, Place::Where)?;
+            walk::conjuncts(condition, &mut conditions);
+        }
+        self.forget_positions(&scope, |col| unnamed.contains(&col));
+        rel = filter(rel, conditions.clone());
         let order = self.holding(|b| b.order_by(&scope, &mut targets, &stmt.sort_clause))?;
         let (groups, sets) = self.holding(|b| b.group_by(&scope, &targets, stmt))?;
         let distinct = self.holding(|b| b.distinct(&scope, &mut targets, stmt, &order))?;
@@ -209,6 +206,26 @@ impl Binder<'_> {
         }
         let limits = self.limits(stmt, &scope)?;
         self.assemble(rel, targets, order, distinct, locks, recheck, limits)
+    }
+
+    /// Columns of FROM that nothing has named so far.
+    fn columns_without_position(&self, scope: &Scope<'_>) -> Vec<Col> {
+        let cols = scope.items.iter().flat_map(|item| &item.columns).filter_map(|c| match c.expr {
+            Expr::Column(col, _) => Some(col),
+            _ => None,
+        });
+        cols.filter(|col| self.vars[usize::from(*col)].position == 0).collect()
+    }
+
+    /// Lets the next use of these columns count as their first.
+    fn forget_positions(&mut self, scope: &Scope<'_>, which: impl Fn(Col) -> bool) {
+        for column in scope.items.iter().flat_map(|item| &item.columns) {
+            if let Expr::Column(col, _) = column.expr
+                && which(col)
+            {
+                self.vars[usize::from(col)].position = 0;
+            }
+        }
     }
 
     #[allow(clippy::too_many_arguments)]

@@ -216,7 +216,9 @@ impl Binder<'_> {
             match def.defname.as_str() {
                 "concurrently" => concurrently = on,
                 "verbose" => verbose = on,
-                "tablespace" => return Err(Error::unsupported("REINDEX in another tablespace")),
+                "tablespace" => {
+                    super::ast::check_tablespace(&def_value(def).unwrap_or_default())?;
+                }
                 other => {
                     return Err(err!(SYNTAX_ERROR, "unrecognized REINDEX option \"{other}\"")
                         .at(self.at(def.location)));

@@ -1,0 +1,25 @@
+-- Tables of one name in two schemas stand side by side.
+create schema s1;
+create schema s2;
+create table s1.u (a int, b text);
+create table s2.u (a int, c text);
+insert into s1.u values (1, 'x'), (2, 'y');
+insert into s2.u values (1, 'p'), (3, 'q');
+select s1.u.b, s2.u.c from s1.u, s2.u where s1.u.a = s2.u.a;
+select s1.u.a, c from s1.u join s2.u on s1.u.a = s2.u.a;
+select s1.u.*, s2.u.c from s1.u left join s2.u using (a) order by 1;
+select a from s1.u join s2.u using (a);
+select u.a from s1.u, s2.u;
+select 1 from s1.u, s1.u;
+select 1 from s1.u, s2.u as u;
+select 1 from s1.u as u, s2.u as u;
+select s3.u.a from s1.u;
+select s1.u.a from s2.u;
+select s1.x.a from s1.u x;
+select s1.u.a from s1.u x;
+update s1.u set b = s2.u.c from s2.u where s1.u.a = s2.u.a returning s1.u.b, s2.u.c;
+delete from s1.u using s2.u where s1.u.a = s2.u.a returning s2.u.a;
+create view both_of_them as select s1.u.b, s2.u.c from s1.u join s2.u on s1.u.a = s2.u.a;
+select pg_get_viewdef('both_of_them', true);
+create view sorted as select s1.u.b, s2.u.c, s1.u as one from s1.u, s2.u where s2.u.a > 1 order by s2.u.a, s1.u.a;
+select pg_get_viewdef('sorted');
