@@ -65,3 +65,4 @@ select interval '+1:99';
 select interval '1:99';
 select interval '-3000000000:00';
 select interval '3000000000:00';
+drop table one, two;

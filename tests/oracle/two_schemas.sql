@@ -23,3 +23,6 @@ create view both_of_them as select s1.u.b, s2.u.c from s1.u join s2.u on s1.u.a 
 select pg_get_viewdef('both_of_them', true);
 create view sorted as select s1.u.b, s2.u.c, s1.u as one from s1.u, s2.u where s2.u.a > 1 order by s2.u.a, s1.u.a;
 select pg_get_viewdef('sorted');
+drop view both_of_them;
+drop table s1.u, s2.u;
+drop schema s1, s2;

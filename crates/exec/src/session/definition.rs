@@ -28,6 +28,7 @@ pub fn call(function: F, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option
             // With a typmod, if only -1, the type has not the length that its name in SQL means.
             match (base::Oid(id), args.get(1)) {
                 (types::oids::BPCHAR, Some(Datum::Int4(-1))) => text("bpchar"),
+                (types::oids::BIT, Some(Datum::Int4(-1))) => text("\"bit\""),
                 (ty, _) => text(types::io::format_type(ty, typmod)),
             }
         }

@@ -500,6 +500,8 @@ impl Binder<'_> {
                 Err(self.missing_function(&call_text(name, &inputs, named), position))
             }
             Choice::One(callee) if !matches!(callee, Callee::Several) => Ok(Some(callee)),
+            // `text(v)` of a varchar is a cast that changes no bytes.
+            Choice::Ambiguous if plain && self.is_relabeling(name, &inputs) => Ok(None),
             Choice::Ambiguous | Choice::One(_) => Err(err!(
                 AMBIGUOUS_FUNCTION,
                 "function {} is not unique",
@@ -529,6 +531,14 @@ impl Binder<'_> {
                 Err(self.missing_function(&call, position))
             }
         }
+    }
+
+    /// Whether a call with one argument names a type to which the argument's is binary coercible.
+    fn is_relabeling(&self, name: &str, inputs: &[Oid]) -> bool {
+        let [from] = inputs else { return false };
+        let to = types::TypeIo::by_name(name);
+        let cast = to.and_then(|to| pathway(*from, to.oid, CastContext::Explicit));
+        matches!(cast, Some(CastMethod::Binary))
     }
 
     /// `42883`.

@@ -286,9 +286,9 @@ fn clock(s: &str, range: i32) -> Read<i128> {
     }
     let seconds = parts.get(2).copied().unwrap_or("0");
     let (second, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
-    // An absent number counts as zero (`1:`, `:5`); a long one is out of range, not misspelt.
-    let number = |s: &str| match s.parse::<i32>() {
-        Ok(n) if n >= 0 => Ok(i64::from(n)),
+    // An absent number counts as zero (`1:`); a long one is out of range, not misspelt.
+    let number = |s: &str| match s.parse::<i64>() {
+        Ok(n) if n >= 0 => Ok(n),
         _ if s.is_empty() => Ok(0),
         _ if s.bytes().all(|b| b.is_ascii_digit()) => Err(Fault::Range),
         _ => Err(Fault::Syntax),
@@ -300,8 +300,9 @@ fn clock(s: &str, range: i32) -> Read<i128> {
     if m > 59 || s > 60 {
         return Err(Fault::Range);
     }
-    Ok(i128::from(h) * i128::from(HOUR)
-        + i128::from(m * MINUTE + s * SECOND + round_fraction(fraction.as_bytes())))
+    let micros = i128::from(h) * i128::from(HOUR)
+        + i128::from(m * MINUTE + s * SECOND + round_fraction(fraction.as_bytes()));
+    if micros > i128::from(i64::MAX) { Err(Fault::Range) } else { Ok(micros) }
 }
 
 /// From the right, as a unit follows its number.
